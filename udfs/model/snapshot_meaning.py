@@ -17,25 +17,15 @@ _PREPARING, _COMPLETING, _STABLE = "preparingrebalance", "completingrebalance", 
 
 
 class Meaning(Enum):
-    """What a snapshot says; each says exactly one of these.
+    """What a snapshot says; each says exactly one of these."""
 
-    Attributes:
-        RESTORED: What an export holds of a group; nothing happened to it.
-        LISTED: There is a group of a kind that is not followed.
-        UNDER_WAY: A coordinator is in the middle of a rebalance; nobody has departed.
-        OVER: A coordinator's group no longer rebalances; no member is named.
-        NUMBERED: A generation of a coordinator, with its number.
-        ASSIGNED: A generation of a coordinator, as a poll shows it: its number is counted.
-        POLLED: The members of a group, who assign themselves; a member that it lacks has departed.
-    """
-
-    RESTORED = "restored"
-    LISTED = "listed"
-    UNDER_WAY = "under way"
-    OVER = "over"
-    NUMBERED = "numbered"
-    ASSIGNED = "assigned"
-    POLLED = "polled"
+    RESTORED = "what an export holds of a group; nothing happened to it"
+    LISTED = "there is a group of a kind that is not followed"
+    UNDER_WAY = "a coordinator is in the middle of a rebalance; nobody has departed"
+    OVER = "a coordinator's group no longer rebalances; no member is named"
+    NUMBERED = "a generation of a coordinator, with its number"
+    ASSIGNED = "a generation of a coordinator, as a poll shows it: its number is counted"
+    POLLED = "the members of a group, without a generation; those that it lacks have departed"
 
 
 def meaning_of(snapshot: GroupSnapshot) -> Meaning:

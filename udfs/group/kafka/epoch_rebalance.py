@@ -19,7 +19,7 @@ from udfs.group.kafka.epoch_topics import EpochTopics, topics_of_epoch
 from udfs.group.kafka.generation_causes import add_causes_of_number, subscribed_after
 from udfs.group.kafka.reported_generations import move_members, rename
 from udfs.group.kafka.topic_lives import TopicLives, lives_in, ownership_steps
-from udfs.group.kafka.triggers import Causes, Shown, compare
+from udfs.group.kafka.triggers import Causes, ShownGeneration, compare
 from udfs.group.members.departure_causes import INFERRED
 from udfs.group.members.descriptions import HIDDEN_FIELDS, update_description
 from udfs.group.state.assignment_diff import held_only_by
@@ -102,9 +102,9 @@ def _named(view: GroupView, outcome: EpochOutcome, names: Mapping[str, str]) -> 
     return _Epoch(outcome, lives, lives.owners(outcome.owned), published)
 
 
-def _shown(epoch: _Epoch, came: Sequence[MemberInfo], topics: EpochTopics) -> Shown:
+def _shown(epoch: _Epoch, came: Sequence[MemberInfo], topics: EpochTopics) -> ShownGeneration:
     """Return what is compared with the epoch before."""
-    return Shown(
+    return ShownGeneration(
         came,
         epoch.reported,
         epoch.outcome.strategy,

@@ -12,7 +12,7 @@ from udfs.group.kafka.cooperative_steps import add_causes_of_steps
 from udfs.group.kafka.deleted_topics import TopicsNow, topics_now
 from udfs.group.kafka.polled_generations import add_causes_of_assignment, is_converging, lacks_subscriptions
 from udfs.group.kafka.topic_discovery import learned_topics
-from udfs.group.kafka.triggers import Causes, Shown, compare
+from udfs.group.kafka.triggers import Causes, ShownGeneration, compare
 from udfs.group.members.departure_causes import INFERRED
 from udfs.group.state.group import Owners, Queue
 from udfs.group.state.view import GroupView
@@ -59,7 +59,7 @@ def causes_of_generation(
     at: int,
 ) -> Causes:
     """Return what differs from the generation before, whose members are still set."""
-    shown = Shown(
+    shown = ShownGeneration(
         snapshot.members,
         reported,
         snapshot.strategy,

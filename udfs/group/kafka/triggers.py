@@ -81,7 +81,7 @@ class Causes:
         self.began_at = at if self.began_at is None else min(at, self.began_at)
 
 
-class Shown(NamedTuple):
+class ShownGeneration(NamedTuple):
     """What a new generation shows.
 
     Attributes:
@@ -111,7 +111,7 @@ class Shown(NamedTuple):
     counts: Mapping[str, int] = MappingProxyType({})
 
 
-def compare(view: GroupView, shown: Shown) -> Causes:
+def compare(view: GroupView, shown: ShownGeneration) -> Causes:
     """Compare a new generation with the current one."""
     at = shown.at
     causes, group = Causes(), view.group
@@ -140,7 +140,7 @@ def compare(view: GroupView, shown: Shown) -> Causes:
     return causes
 
 
-def _compare_sizes(view: GroupView, shown: Shown, evidence: Sequence[Evidence], causes: Causes) -> None:
+def _compare_sizes(view: GroupView, shown: ShownGeneration, evidence: Sequence[Evidence], causes: Causes) -> None:
     event_id = shown.event_id
     for topic, (before, now) in sorted(shown.resized.items()):
         if before == now and topic not in shown.made_again:
@@ -161,7 +161,11 @@ def _compare_sizes(view: GroupView, shown: Shown, evidence: Sequence[Evidence], 
 
 
 def _compare_members(
-    view: GroupView, shown: Shown, infos: Mapping[str, MemberInfo], evidence: Sequence[Evidence], causes: Causes
+    view: GroupView,
+    shown: ShownGeneration,
+    infos: Mapping[str, MemberInfo],
+    evidence: Sequence[Evidence],
+    causes: Causes,
 ) -> None:
     event_id = shown.event_id
     group, assigned = view.group, None
@@ -186,7 +190,9 @@ def _subscribes_otherwise(member: Member, info: MemberInfo) -> bool:
     return info.subscriptions is not None and distinct(info.subscriptions) != (member.subscriptions or ())
 
 
-def _compare_strategies(view: GroupView, shown: Shown, infos: Mapping[str, MemberInfo], causes: Causes) -> None:
+def _compare_strategies(
+    view: GroupView, shown: ShownGeneration, infos: Mapping[str, MemberInfo], causes: Causes
+) -> None:
     group = view.group
     if not group.members or not infos:
         return
@@ -260,7 +266,9 @@ def _exceeds(view: GroupView, proof: Evidence, counts: Mapping[str, int], at: in
     return all(len(view.queues_at(topic, time) or ()) > counts[topic] for time in (proof.time, at))
 
 
-def _evidence_left(view: GroupView, shown: Shown, causes: Causes, shown_members: Container[str]) -> list[Evidence]:
+def _evidence_left(
+    view: GroupView, shown: ShownGeneration, causes: Causes, shown_members: Container[str]
+) -> list[Evidence]:
     """Return evidence except what this generation shows, members that it lacks, and expiries that it disproves.
 
     A static member that came back under another id counts as shown, and is not a cause. Of topics that are not among
