@@ -17,6 +17,7 @@ from tests import rooms
 
 PRODUCT = [path for top in (*rooms.PRODUCT, "bench") for path in rooms.modules(top)]
 LONGEST = 400
+LONGEST_OF_CORE = 60  # lines of a function
 # Words of a private dialect for which the field has a term: assign, report or emit, departure.
 DIALECT = frozenset({"deal", "dealing", "deals", "dealt", "goings", "tell", "telling", "tells", "told"})
 # Good English in a sentence, but no name for a report.
@@ -244,6 +245,16 @@ def test_a_module_has_the_name_of_its_main_class():
 def test_no_module_is_longer_than_a_reader_can_follow():
     lengths = {path: len(path.read_text(encoding="utf-8").splitlines()) for path in PRODUCT}
     assert {str(path.relative_to(rooms.ROOT)): length for path, length in lengths.items() if length > LONGEST} == {}
+
+
+def test_no_function_of_the_core_is_longer_than_a_page():
+    found = [(path, node) for path in rooms.modules("udfs") for node in nodes(path)]
+    lengths = {
+        f"{path.relative_to(rooms.ROOT)} {node.name}": (node.end_lineno or 0) - node.lineno + 1
+        for path, node in found
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    }
+    assert {name: length for name, length in lengths.items() if length > LONGEST_OF_CORE} == {}
 
 
 @pytest.mark.parametrize("room", rooms.rooms())

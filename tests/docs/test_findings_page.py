@@ -16,7 +16,7 @@ from udfs.group.batch.observed_findings import OBSERVED
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "findings.md").read_text(encoding="utf-8")
 ROWS = dict(re.findall(r"^\| `(\w+)` \| (\w+) \| ", PAGE, re.MULTILINE))
-_OPENING = {"set_finding", "_finding"}
+_OPENING = {"set_finding", "_finding", "_Finding"}
 
 
 def _opened(tree: ast.AST) -> Iterator[ast.expr]:
@@ -48,7 +48,7 @@ def kinds() -> set[str]:
     found = {name for name, _ in RULES} | set(OBSERVED)
     for path in sorted([*(ROOT / "udfs").rglob("*.py"), *(ROOT / "streaming").rglob("*.py")]):
         text = path.read_text(encoding="utf-8")
-        if "set_finding(" in text or "FindingOpened" in text or "_finding(" in text:
+        if "set_finding(" in text or "FindingOpened" in text or "_finding(" in text.lower():
             module = importlib.import_module(".".join(path.relative_to(ROOT).with_suffix("").parts))
             for expression in _opened(ast.parse(text)):
                 found.update(text for text in _texts(expression, module) if re.fullmatch(r"[a-z_]+", text))

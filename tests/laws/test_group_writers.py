@@ -24,7 +24,7 @@ BEFORE = {"note_member", "rename"}
 OF_MEMBERS = set(state.Member.__struct_fields__) | set(state.Departed.__struct_fields__)
 # Methods that change containers.
 CHANGING = {"add", "append", "clear", "discard", "extend", "insert", "pop", "remove", "setdefault", "update"}
-OWN_CHANGING = {"forget_owned", "note_default_assignor"}
+OWN_CHANGING = {"forget_owned", "note_target"}
 VIEWS = ("GroupView", "EventTimeView")
 WRITING = set(dir(GroupContext)) - set(dir(EventTimeView))
 PARTS = (state.Member, state.Departed, state.Evidence, state.WaitingReport, state.Replacement, state.Awaited)
@@ -36,13 +36,13 @@ CHANGED_ELSEWHERE = {
     # Descriptions of a member, as events give them; `member.*` is a field chosen by name.
     "descriptions": {"member.*", "member.field_times", "member.timeout_since"},
     # Records of Kafka's coordinator.
-    "epoch_rebalance": {"group.recorded.note_default_assignor", "causes.triggers"},
+    "epoch_rebalance": {"group.recorded.note_target"},
     "record_fold": {
         *("recorded.members", "recorded.previous", "recorded.members[member_id].joined_at"),
         *("member.event_id", "member.owned", "folded.departed"),
     },
     # These are not parts of a group: causes of a generation, moves of queues, the row of a rebalance.
-    "reported_generations": {"causes.leader"},
+    "generation_causes": {"causes.leader"},
     "triggers": {"causes.triggers"},
     "queue_handover": {"found.idle_queues", "found.outages", "found.pulls"},
     "outages": {"row.outages"},

@@ -85,7 +85,7 @@ def test_messages_that_are_read_twice_and_that_wait_are_those_that_members_count
     assert costs[:2] == repeated
     assert costs[2] is not None
     # Where no end had changed since the poll before, what may have come is estimated.
-    assert costs[2] == waiting if at_departure.end_is_told else costs[2] >= waiting
+    assert costs[2] == waiting if at_departure.end_is_known else costs[2] >= waiting
     assert _of_spans(run, group, "computed", killed) == costs
     # Reports come after the poll, and what may have come by then is estimated.
     reported = _of_spans(run, group, "reported", killed)
@@ -166,10 +166,10 @@ def _last(events: Sequence[Event], group: str, queues: Sequence[Queue], what: st
 
 
 class _AtDeparture(NamedTuple):
-    """What was known of a queue when its owner was gone: its committed offset, and whether that poll told its end."""
+    """What was known of a queue when its owner was gone: its committed offset, and whether that poll had its end."""
 
     committed: int
-    end_is_told: bool
+    end_is_known: bool
 
 
 def _known_at_departure(events: Sequence[Event], group: str, queue: Queue, member_id: str) -> _AtDeparture:

@@ -14,10 +14,11 @@ The result depends on the events in the order of their times, not on how they we
 
 from __future__ import annotations
 
+import msgspec
+
 from udfs.group.assignment.rebalance_plan import plan_counted
 from udfs.group.batch.context import GroupContext
 from udfs.group.batch.findings import late_found
-from udfs.group.batch.phases import ends_rebalance, is_under_way
 from udfs.group.decision.commit import commit, end_group
 from udfs.group.decision.expiries import note_expired
 from udfs.group.decision.rebalance import rebalance
@@ -53,7 +54,7 @@ from udfs.group.format.snapshot import snapshot_of
 from udfs.group.format.state_format import decode_group, encode_group
 from udfs.group.kafka.deleted_topics import note_deleted_commits
 from udfs.group.kafka.group_epochs import apply_records, decide_waiting, described_in, has_record_of_group, take_back
-from udfs.group.kafka.polled_generations import reports_generation
+from udfs.group.kafka.polled_generations import counted_generation
 from udfs.group.kafka.reported_generations import take_generation, update_existing
 from udfs.group.members.static_members import under_present_ids
 from udfs.group.state.group import Group
@@ -76,6 +77,7 @@ from udfs.model.events import (
 from udfs.model.garbage_collection import makes_no_cycles
 from udfs.model.group_api import DedupView, DueEvent, GroupInput, GroupOutput, TopicsView
 from udfs.model.journal import Trigger
+from udfs.model.snapshot_meaning import Meaning, meaning_of, names_generation
 from udfs.model.systems import System
 
 __all__ = ["Group", "advance", "decode_group", "encode_group", "members_by_heartbeat", "new_group", "snapshot_of"]
@@ -157,7 +159,7 @@ class Coordinator:
             if due.late:
                 continue
             at, event = context.not_before_applied(due.event.event_time), due.event
-            if isinstance(event, GroupSnapshot) and reports_generation(event):
+            if isinstance(event, GroupSnapshot) and names_generation(event):
                 self.generation_times.add(at)
             context.queue.push_event(at, order_of(due), snapshot_order_of(due), due)
         for member_id, times in context.facts.heartbeats.items():
@@ -292,28 +294,31 @@ class Coordinator:
 
     def _apply_snapshot(self, due: DueEvent, snapshot: GroupSnapshot, at: int) -> bool:
         """Apply a coordinator's or a poll's report of the whole group; return whether some of it is outdated."""
-        context = self.context
-        if snapshot.restored:
+        context, meaning = self.context, meaning_of(snapshot)
+        if meaning is Meaning.RESTORED:
             restore(context, snapshot, at)
             return False
         snapshot = under_present_ids(context.group, snapshot)
-        if ends_rebalance(snapshot):
-            return end_under_way(context, snapshot, at)
+        if meaning is Meaning.OVER:
+            end_under_way(context, snapshot.event_time, at)
+            return False
         context.applied(at)
         if has_record_of_group(self.records, deleted=True):
             records, self.records = self.records, []
             if take_back(context, records, snapshot, at):
                 return False
-        if snapshot.state == "not_followed":
+        if meaning is Meaning.LISTED:
             mark_not_followed(context, snapshot, at)
             return False
-        if is_under_way(snapshot):
+        if meaning is Meaning.UNDER_WAY:
             show_under_way(context, snapshot, at)
             return False
         context.follow()
         take_observations(context, due, snapshot, at)
-        if reports_generation(snapshot):
+        if meaning is not Meaning.POLLED:
             self._decide_before_generation(at)
+            if meaning is Meaning.ASSIGNED:
+                snapshot = msgspec.structs.replace(snapshot, generation=counted_generation(context, snapshot))
             outdated = take_generation(context, due, snapshot, at)
         elif context.kind is GroupKind.REPORTED:
             outdated = update_existing(context, snapshot, at)

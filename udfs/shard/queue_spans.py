@@ -212,9 +212,6 @@ def apply(
     changed[1:] &= (offsets[1:] != offsets[:-1]) | (final_ends[1:] != final_ends[:-1])
     times = np.where(is_row, table.columns["times"][rows], observed.times)[by_commit]
     end_times = np.where(is_row, table.columns["end_times"][rows], observed.times)[by_end]
-    opened = reach.opened[rows]
-    spans = np.where(is_row, opened, np.maximum(observed.times // max(span_ms, 1), opened))
-    moved = np.where(is_row, table.moved[rows], changed)
     seen = Seen(
         rows, observed.times, is_row, observed.commits, offsets, final_ends, end_times, observed.ends != UNKNOWN
     )
@@ -226,17 +223,28 @@ def apply(
     remember(table.columns, waits)
     found_near = _apply_starts(table, observed, offsets, final_ends, None if look is None else look.share)
     near = NearSpans(*map(np.concatenate, zip(near, found_near, strict=True)))
-    if not span_ms:
-        return AppliedSpans(standstills=standing, near=near)
+    opened = reach.opened[rows]
+    spans = np.where(is_row, opened, np.maximum(observed.times // max(span_ms, 1), opened))
+    newest = SpanRows(rows, spans, times, offsets, end_times, final_ends)
+    shown = _complete_spans(table, newest, np.where(is_row, table.moved[rows], changed), reach) if span_ms else _NOTHING
+    return AppliedSpans(shown, standing, near)
+
+
+def _complete_spans(table: QueueTable, newest: SpanRows, moved: Booleans, reach: Reach) -> SpanRows:
+    """Return the completed spans in which queues moved, and remember which queues moved in the open ones.
+
+    Args:
+        newest: The newest values up to each observation. moved: Whether it moved the queue.
+    """
+    rows, spans = newest.rows, newest.spans
+    last = np.append(rows[1:] != rows[:-1], True)
     closes = last | np.append(spans[1:] != spans[:-1], True)
     firsts = np.flatnonzero(np.append(True, closes[:-1]))
     at, any_moved = np.flatnonzero(closes), np.logical_or.reduceat(moved, firsts)
     shown = any_moved & ((spans[at] < reach.first_open[rows[at]]) | reach.flush[rows[at]])
     table.moved[rows[last]] = False
     table.moved[rows[at[any_moved & ~shown]]] = True
-    at = at[shown]
-    spans_shown = SpanRows(rows[at], spans[at], times[at], offsets[at], end_times[at], final_ends[at])
-    return AppliedSpans(spans_shown, standing, near)
+    return SpanRows(*(column[at[shown]] for column in newest))
 
 
 def _apply_starts(

@@ -111,8 +111,36 @@ def pack_reassignment(
         costs, outages: Values for queues that get an owner.
     """
     named = _Names(names, instance_ids)
-    topics: list[ReassignedTopic] = []
     held_before = _first_queues(changed) if generation % NAMED_EVERY and _are_many(changed) else {}
+    topics = _packed(before, changed, held_before, named, inferred, pauses, costs, outages)
+    if not topics:
+        return None
+    return QueuesReassigned(
+        origin=origin,
+        at=at,
+        generation=generation,
+        rebalance_id=rebalance_id,
+        members=named.members,
+        topics=topics,
+    )
+
+
+def _packed(
+    before: Owners,
+    changed: Sequence[Changed],
+    held_before: Mapping[tuple[str, str | None], Mapping[str, int]],
+    named: _Names,
+    inferred: Callable[[str], bool],
+    pauses: Pauses,
+    costs: Mapping[Queue, MoveCost],
+    outages: SpanOutages | None,
+) -> list[ReassignedTopic]:
+    """Return the changes of each topic and broker as runs.
+
+    Args:
+        held_before: The result of ``_first_queues``; members that are not in it are named.
+    """
+    topics: list[ReassignedTopic] = []
     place: tuple[str, str | None] | None = None
     first: Mapping[str, int] = {}
     runs, shift = _Runs(), 0
@@ -144,16 +172,7 @@ def pack_reassignment(
                 runs.assign(queue_id, (None, shift, *times))
             else:
                 runs.assign(queue_id, (named.place(member), 0, *times))
-    if not topics:
-        return None
-    return QueuesReassigned(
-        origin=origin,
-        at=at,
-        generation=generation,
-        rebalance_id=rebalance_id,
-        members=named.members,
-        topics=topics,
-    )
+    return topics
 
 
 def _are_many(changed: Iterable[Changed]) -> bool:

@@ -96,9 +96,15 @@ class GroupContext(GroupSessions):
         self.group.followed = True
 
     def note_preparing(self, snapshot: GroupSnapshot) -> None:
-        """Record that a coordinator has begun a rebalance, or that none is in progress any more."""
+        """Record that a coordinator has begun a rebalance."""
         group = self.group
         group.preparing_since, group.preparing_reason, group.join_ended_at = under_way(group, snapshot)
+
+    def note_not_preparing(self, own: int) -> None:
+        """Record that no rebalance was in progress any more at a time, unless one began later."""
+        group = self.group
+        if group.preparing_since is None or group.preparing_since <= own:
+            group.preparing_since = group.preparing_reason = group.join_ended_at = None
 
     def note_snapshot(self, at: int) -> None:
         """Record the time of an applied snapshot."""

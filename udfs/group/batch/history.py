@@ -204,6 +204,11 @@ class GroupHistory(EventTimeView):
         group.findings[key] = GroupFinding(name, at, found.closes_at, digest)
         self.write(at, FindingOpened(finding_id=name, opened_at=at, **fields))
 
+    def set_findings(self, evaluated: Iterable[tuple[str, Found | None]], at: int) -> None:
+        """Open, change or close findings by their kinds."""
+        for kind, found in evaluated:
+            self.set_finding(kind, found, at)
+
     def _finding_fields(self, kind: str, found: Found, at: int) -> dict[str, Any]:
         """Return the content of a finding's row; the finding that it follows from opens now if it is not open."""
         fields = {name: getattr(found, name) for name in NAMES}

@@ -11,11 +11,7 @@ import msgspec
 from udfs.group.state.group import Group
 from udfs.group.state.view import GroupView
 from udfs.model.events import GroupSnapshot
-from udfs.model.systems import SYSTEMS
-
-# In the first two states the coordinator is in the middle of a rebalance: the members are not final (DescribeGroups,
-# GroupState).
-_PREPARING, _COMPLETING, _STABLE = "preparingrebalance", "completingrebalance", "stable"
+from udfs.model.snapshot_meaning import has_joined
 
 
 class Phases(msgspec.Struct, frozen=True, kw_only=True):
@@ -26,36 +22,13 @@ class Phases(msgspec.Struct, frozen=True, kw_only=True):
     completed_at: int | None = None
 
 
-def is_under_way(snapshot: GroupSnapshot) -> bool:
-    """Return whether the snapshot was taken during a rebalance."""
-    return _state(snapshot) in (_PREPARING, _COMPLETING)
-
-
-def ends_rebalance(snapshot: GroupSnapshot) -> bool:
-    """Return whether a poll shows only that a coordinator's group no longer rebalances; it names no member."""
-    names_group = bool(snapshot.members) or snapshot.assignments is not None or snapshot.generation_source is not None
-    is_of_state = SYSTEMS[snapshot.system].coordinator_assigns and _state(snapshot) == _STABLE
-    return is_of_state and snapshot.generation is None and not names_group and not snapshot.restored
-
-
-def has_joined(snapshot: GroupSnapshot) -> bool:
-    """Return whether a snapshot of a rebalance was taken after its members had joined."""
-    return snapshot.joined_at is not None or _state(snapshot) == _COMPLETING
-
-
-def _state(snapshot: GroupSnapshot) -> str:
-    return (snapshot.state or "").replace("_", "").lower()
-
-
 def under_way(group: Group, snapshot: GroupSnapshot) -> tuple[int | None, str | None, int | None]:
-    """Return, after one more snapshot, since when and why a rebalance is in progress, and the end of its join phase.
+    """Return since when and why a rebalance is in progress, and the end of its join phase, as of one more snapshot.
 
     A snapshot of a rebalance that is already over adds nothing.
     """
     since, reason, joined = group.preparing_since, group.preparing_reason, group.join_ended_at
     at = snapshot.event_time
-    if ends_rebalance(snapshot):
-        return (since, reason, joined) if since is not None and since > at else (None, None, None)
     if is_over(group, snapshot):
         return since, reason, joined
     return (

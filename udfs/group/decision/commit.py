@@ -25,7 +25,7 @@ from udfs.group.decision.commit_spans import (
     note_holdings,
     provisional_spans,
     settle_replaced,
-    split_span_of,
+    split_by,
 )
 from udfs.group.decision.rebalance import RebalanceResult
 from udfs.group.decision.stalled_queues import end_with_owners
@@ -101,8 +101,7 @@ def commit(context: GroupContext, result: RebalanceResult) -> None:
     commit_audit(context, result.audit)
     context.write_row(at, result.group_row)
     context.write(at, result.rebalanced)
-    for kind, found in result.findings:
-        context.set_finding(kind, found, at)
+    context.set_findings(result.findings, at)
     end_with_owners(context, row)
     note_unread(context, at)
 
@@ -222,7 +221,7 @@ def _correct_spans(context: GroupContext, awaited: Awaited, owners: Owners) -> N
     if not group.has_reported:
         note_holdings(group, context.changed_queues(before, owners), since)
     for replacement in group.replaced:
-        split_span_of(context, replacement)
+        context.write(replacement.at, split_by(replacement))
 
 
 # ---- members' reports of their queues

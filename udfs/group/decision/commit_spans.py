@@ -120,19 +120,18 @@ def split_replaced(context: GroupContext, until: int | None) -> None:
     for replacement in context.group.replaced:
         if not replacement.written and (until is None or replacement.at <= until):
             replacement.written = True
-            split_span_of(context, replacement)
+            context.write(replacement.at, split_by(replacement))
 
 
-def split_span_of(context: GroupContext, replacement: Replacement) -> None:
-    """Split the open spans of one static member that was replaced."""
-    body = MemberReplaced(
+def split_by(replacement: Replacement) -> MemberReplaced:
+    """Return the change that splits the open spans of a static member that was replaced."""
+    return MemberReplaced(
         former_member_id=replacement.former_id,
         member_id=replacement.member_id,
         instance_id=replacement.instance_id,
         replaced_at=replacement.at,
         outages=replacement.outages,
     )
-    context.write(replacement.at, body)
 
 
 def replace_members(
@@ -150,9 +149,11 @@ def replace_members(
         decided_at: When this is decided; None with a rebalance, whose row has the outages of their queues.
     """
     group = context.group
-    if renamed:
-        _release_shared(context, "computed", group.computed, renamed, at)
-        _release_shared(context, "reported", group.reported, renamed, at)
+    held: tuple[tuple[Origin, Owners], ...] = (("computed", group.computed), ("reported", group.reported))
+    for origin, owners in held if renamed else ():
+        kept = _without_shared(owners, renamed)
+        if kept != owners:
+            commit_spans(context, origin, kept, at, costs={})
     stopped = {} if decided_at is None else _outages_of_replaced(context, renamed, at, decided_at)
     names = {member_id: renamed.get(member_id, member_id) for member_id in group.members}
     group.members = {names[member_id]: member for member_id, member in group.members.items()}
@@ -187,14 +188,12 @@ def _outages_of_replaced(
     }
 
 
-def _release_shared(context: GroupContext, origin: Origin, owners: Owners, renamed: Mapping[str, str], at: int) -> None:
-    """End the spans of former ids on queues that the new ids also hold: a member of that name departed in between."""
-    kept = {
+def _without_shared(owners: Owners, renamed: Mapping[str, str]) -> Owners:
+    """Return owners without former ids of queues that the new ids also hold: a member of that name departed since."""
+    return {
         queue: tuple(holder for holder in holders if renamed.get(holder) not in holders)
         for queue, holders in owners.items()
     }
-    if kept != owners:
-        commit_spans(context, origin, kept, at, costs={})
 
 
 def settle_replaced(context: GroupContext) -> None:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from udfs.group.assignment.client_timings import COMMIT_INTERVAL_MS
 from udfs.group.batch.context import GroupContext
 from udfs.group.batch.finding_texts import members_text
-from udfs.group.batch.findings import of_members, of_queues
+from udfs.group.batch.findings import Found, of_members, of_queues
 from udfs.group.batch.retention_texts import (
     MESSAGES_LOST,
     RETENTION_RISK,
@@ -73,64 +73,66 @@ def evaluate_retention(context: GroupContext, at: int) -> None:
         elif (waiting := _at_risk(context, queue, newest, at)) is not None:
             risky.append(waiting)
     unit = "byte" if context.profile.offsets_count_bytes else "message"
-    found: dict[str, _Finding] = {}
-    if lost:
-        names, owners = _names(context, [each.queue for each in lost])
-        found[MESSAGES_LOST] = _Finding(lost_text(names, lost, unit, owners), names, sum(each.number for each in lost))
+    found: list[_Finding] = []
     if risky:
         names, owners = _names(context, [each.queue for each in risky])
         least = min(each.left_ms for each in risky)
-        found[RETENTION_RISK] = _Finding(risk_text(names, risky, at, unit, owners), names, least)
-    _follow(context, found, at, is_passed=is_passed)
+        found.append(_Finding(RETENTION_RISK, risk_text(names, risky, at, unit, owners), names, least))
+    if lost:
+        names, owners = _names(context, [each.queue for each in lost])
+        number = sum(each.number for each in lost)
+        found.append(_Finding(MESSAGES_LOST, lost_text(names, lost, unit, owners), names, number))
+    changes, kept = _followed(open_retention(context), {now.kind: now for now in found}, at, is_passed=is_passed)
+    context.set_findings(changes, at)
+    context.set_retention(kept)
 
 
 class _Finding(NamedTuple):
     """What an evaluation found; ``number``: how many messages were lost, or the time left in ms."""
 
+    kind: str
     message: str
     names: FindingNames
     number: int
 
+    @property
+    def digest(self) -> int:
+        return zlib.crc32(repr((self.names.queues, self.names.queues_left_out, self.names.members)).encode())
 
-def _follow(context: GroupContext, found: Mapping[str, _Finding], at: int, *, is_passed: bool) -> None:
-    """Open, update and close the findings as an evaluation found them.
 
-    A message is written again when its number has doubled, or the time left has halved; the last has the last number.
-    """
-    current, kept = open_retention(context), {}
+def _followed(
+    current: Mapping[str, Standstill], found: Mapping[str, _Finding], at: int, *, is_passed: bool
+) -> tuple[list[tuple[str, Found | None]], dict[str, Standstill]]:
+    """Return what an evaluation writes of the open findings and of those that it found, and the findings then open."""
+    changes: list[tuple[str, Found | None]] = []
+    kept: dict[str, Standstill] = {}
     for kind in (RETENTION_RISK, MESSAGES_LOST):
         before, now = current.get(kind), found.get(kind)
-        if now is None:
-            if before is not None:
-                has_come = kind == RETENTION_RISK and is_passed
-                how = "the start of the log has passed a commit" if has_come else _HOW_IT_ENDED[kind]
-                _write(context, kind, ended(before.message, at, how), before.names, at)
-                context.set_finding(kind, None, at)
-            continue
-        number = now.number
-        digest = zlib.crc32(repr((now.names.queues, now.names.queues_left_out, now.names.members)).encode())
-        if before is not None and before.digest == digest:
-            was = before.waiting
-            if number < 2 * was if kind == MESSAGES_LOST else was < 2 * number or number == was:
-                kept[kind] = Standstill(kind, at, was, at, digest, now.message, now.names)
-                continue
-        _write(context, kind, now.message, now.names, at)
-        kept[kind] = Standstill(kind, at, number, at, digest, now.message, now.names)
-    context.set_retention(kept)
+        if now is not None:
+            shown = before.waiting if before is not None and not _is_news(before, now) else None
+            if shown is None:
+                changes.append((kind, retention_found(kind, now.message, now.names)))
+            number = now.number if shown is None else shown
+            kept[kind] = Standstill(kind, at, number, at, now.digest, now.message, now.names)
+        elif before is not None:
+            has_come = kind == RETENTION_RISK and is_passed
+            how = "the start of the log has passed a commit" if has_come else _HOW_IT_ENDED[kind]
+            changes += [(kind, retention_found(kind, ended(before.message, at, how), before.names)), (kind, None)]
+    return changes, kept
+
+
+def _is_news(before: Standstill, now: _Finding) -> bool:
+    """Return whether a message is written again: its number has doubled, or the time left has halved."""
+    was, number = before.waiting, now.number
+    if before.digest != now.digest:
+        return True
+    return number >= 2 * was if now.kind == MESSAGES_LOST else 2 * number <= was and number != was
 
 
 _HOW_IT_ENDED = {
     MESSAGES_LOST: "no commit is before the start of its log any more",
     RETENTION_RISK: "the start of the log is no longer about to reach a commit",
 }
-
-
-def _write(context: GroupContext, kind: str, message: str, names: FindingNames, at: int) -> None:
-    found = retention_found(kind, message, names)
-    if kind == MESSAGES_LOST:
-        context.set_finding(MESSAGES_LOST, found, at)
-    else:
-        context.set_finding(RETENTION_RISK, found, at)
 
 
 def _read_up_to(newest: Newest) -> tuple[int, int] | None:
@@ -191,14 +193,14 @@ def _named(view: GroupView, queue: NearQueue) -> NamedQueue:
     return NamedQueue(*place, owners=tuple(owner for owner in owners if owner in group.members))
 
 
-def _names(context: GroupContext, queues: Sequence[NamedQueue]) -> tuple[FindingNames, str]:
+def _names(view: GroupView, queues: Sequence[NamedQueue]) -> tuple[FindingNames, str]:
     """Return what a finding names, and its owners in words."""
     owners = sorted({owner for queue in queues for owner in queue.owners})
-    members = [context.group.members[owner] for owner in owners]
-    names = FindingNames(**of_queues(queues, len(queues)), **of_members([context.named(member) for member in members]))
+    members = [view.group.members[owner] for owner in owners]
+    names = FindingNames(**of_queues(queues, len(queues)), **of_members([view.named(member) for member in members]))
     if not members:
         return names, " Nobody owns them now."
-    shown = context.shown_names()
+    shown = view.shown_names()
     shown |= {member.member_id: on_host(shown[member.member_id], member.host) for member in members}
     verb = "owns" if len(members) == 1 else "own"
     return (

@@ -51,12 +51,13 @@ def outcome_of(
     """
     members = view.group.members.values()
     names = Counter(member.name for member in members)
-    subscriptions = {
-        frozenset(topic for topic in topics if not view.is_quiet(topic)) for topics in distinct_subscriptions(members)
-    }
     strategies = (row.strategy or "").split(", ") if view.mode == "clustering" else ()
-    subscription_sets = len(subscriptions - {frozenset()})
+    subscription_sets = _subscription_sets(view)
     differ = view.profile.needs_equal_subscriptions and subscription_sets > 1
+    is_mixed = len(strategies) > 1 and not view.profile.members_vote
+    names_strategies = is_mixed or (row.error or "").startswith(_NO_COMMON_STRATEGY)
+    after = row.event_time if much is None else row.event_time - much.within_ms
+    blamed = [] if much is None else culprits(view, [clients for at, clients in recent if at > after])
     outcome = Outcome(
         system=view.system,
         at=row.event_time,
@@ -78,16 +79,11 @@ def outcome_of(
         evidence=sorted({trigger.event_id for trigger in row.triggers if trigger.event_id}),
         strategy=row.strategy,
         duplicates=[view.named(twin, _address(twin)) for twin in _by_id(members) if names[twin.name] > 1][:MAX_NAMED],
+        culprits=blamed,
+        culprit_version=_version_of(view, blamed[:1]),
+        by_strategy=_by_strategy(view) if names_strategies else (),
+        differing=named_differing(differing) if row.queues_differing else (),
     )
-    if much is not None:
-        after = row.event_time - much.within_ms
-        outcome.culprits = culprits(view, [clients for at, clients in recent if at > after])
-        outcome.culprit_version = _version_of(view, outcome.culprits[:1])
-    mixed = len(strategies) > 1 and not view.profile.members_vote
-    if mixed or (row.error or "").startswith(_NO_COMMON_STRATEGY):
-        outcome.by_strategy = _by_strategy(view)
-    if row.queues_differing:
-        outcome.differing = named_differing(differing)
     name_unread(view, outcome, evaluated, queues, plan.target.owners, plan.topic_queues)
     return outcome
 
@@ -147,6 +143,14 @@ def named_differing(differing: Iterable[Changed]) -> list[NamedQueue]:
             break
         named.append(NamedQueue(*queue, next(iter(expected), None), None, owners))
     return named
+
+
+def _subscription_sets(view: GroupView) -> int:
+    """Return the number of different subscriptions."""
+    distinct = distinct_subscriptions(view.group.members.values())
+    return len(
+        {frozenset(topic for topic in topics if not view.is_quiet(topic)) for topics in distinct} - {frozenset()}
+    )
 
 
 def culprits(view: GroupView, caused: Iterable[Sequence[int]]) -> list[NamedClient]:

@@ -59,7 +59,8 @@ def note_unread(context: GroupContext, at: int) -> None:
     if unread is None or not is_open:
         context.set_unread(UnreadQueues(since) if since else None)
     elif not any(first + limit <= at for first in since.values()):
-        _close(context, unread, at)
+        context.set_finding(UNREAD, _ended(context, unread, at), at)
+        context.set_finding(UNREAD, None, at)
         context.set_unread(UnreadQueues(since) if since else None)
     else:
         context.set_unread(msgspec.structs.replace(unread, since=since))
@@ -89,13 +90,13 @@ def evaluate_unread(context: GroupContext, at: int) -> None:
     context.set_unread(UnreadQueues(unread.since, at, message, names))
 
 
-def _close(context: GroupContext, unread: UnreadQueues, at: int) -> None:
-    queues = _overdue(context, unread, at)
+def _ended(view: GroupView, unread: UnreadQueues, at: int) -> Found:
+    """Return the finding as it says how it ended."""
+    queues = _overdue(view, unread, at)
     span = at - min((unread.since[queue] for queue in queues), default=at)
     readers = phrase(len(queues), "It has a reader", "They have readers")
     message = f"{unread.message} {readers} since {write_timestamp(at)}, after {span // 1_000:,} s unread."
-    context.set_finding(UNREAD, _found(message + _waiting(context, queues, at), unread.names), at)
-    context.set_finding(UNREAD, None, at)
+    return _found(message + _waiting(view, queues, at), unread.names)
 
 
 def _overdue(view: GroupView, unread: UnreadQueues, at: int) -> list[Queue]:

@@ -59,7 +59,9 @@ def evaluate_commits_back(context: GroupContext, at: int) -> None:
     if is_look and back is not None:
         left = {queue: of_queue for queue, of_queue in queues.items() if not _is_over(context, queue, of_queue, at)}
         if not left and not any(of_queue.last_at > back.evaluated_at for of_queue in queues.values()):
-            _close(context, queues, at)
+            context.set_finding(WENT_BACK, _found(context, queues, _how_it_ended(context, queues, at), at), at)
+            context.set_finding(WENT_BACK, None, at)
+            context.set_commits_back(None)
             return
     if back is None or is_look:
         # Between two evaluations others are only remembered, so that a failover is not told queue by queue.
@@ -119,18 +121,14 @@ def _committed_by(view: GroupView, queue: Queue) -> Committer:
     return Committer(True, member.member_id, name, held_since(member))
 
 
-def _close(context: GroupContext, queues: Mapping[Queue, BackQueue], at: int) -> None:
+def _how_it_ended(view: GroupView, queues: Mapping[Queue, BackQueue], at: int) -> str:
     first = min(back.at for back in queues.values())
-    read = [q for q, back in queues.items() if (newest := _newest(context, q, at).commit) and newest[1] >= back.before]
+    read = [q for q, back in queues.items() if (newest := _newest(view, q, at).commit) and newest[1] >= back.before]
     if len(read) == len(queues):
-        how = f" They were read again by {write_timestamp(at)}, within {(at - first) // 1_000:,} s."
-    elif read:
-        how = f" By {write_timestamp(at)} those of {len(read):,} of {len(queues):,} queues were read again."
-    else:
-        how = f" It ended at {write_timestamp(at)}: their topic was made again, or has lost its messages."
-    context.set_finding(WENT_BACK, _found(context, queues, how, at), at)
-    context.set_finding(WENT_BACK, None, at)
-    context.set_commits_back(None)
+        return f" They were read again by {write_timestamp(at)}, within {(at - first) // 1_000:,} s."
+    if read:
+        return f" By {write_timestamp(at)} those of {len(read):,} of {len(queues):,} queues were read again."
+    return f" It ended at {write_timestamp(at)}: their topic was made again, or has lost its messages."
 
 
 def _found(view: GroupView, queues: Mapping[Queue, BackQueue], how: str, at: int) -> Found:

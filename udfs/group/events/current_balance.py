@@ -9,24 +9,24 @@ import msgspec
 from udfs.group.assignment.balance import balance_of
 from udfs.group.assignment.metadata_age import unshown_queues
 from udfs.group.assignment.target_assignment import QueuesByTopic
-from udfs.group.batch.context import GroupContext
 from udfs.group.batch.finding_causes import with_causes
-from udfs.group.batch.findings import RULES
+from udfs.group.batch.findings import RULES, Found
 from udfs.group.decision.outcome import outcome_of_balance
 from udfs.group.state.group import Owners, key_of
+from udfs.group.state.view import GroupView
 from udfs.model.journal import GroupChanged
 
 
 def with_balance(
-    context: GroupContext,
+    view: GroupView,
     row: GroupChanged,
     owners: Owners,
     topic_queues: QueuesByTopic,
     at: int,
     event_id: str | None,
     grown: Sequence[str] = (),
-) -> GroupChanged:
-    """Return the group's row with the figures of an assignment; open and close the findings that depend on them.
+) -> tuple[GroupChanged, list[tuple[str, Found | None]]]:
+    """Return the group's row with the figures of an assignment, and the findings that depend on them.
 
     The findings leave out queues that metadata shows but members need not know yet; the figures count them.
 
@@ -34,20 +34,19 @@ def with_balance(
         topic_queues: Queues of the topics that members subscribe to. event_id: The event that shows the change, if any.
         grown: Topics that grew and whose new queues no generation has assigned.
     """
-    group = context.group
-    queues = [key_of(info, context.system, name) for name, infos in topic_queues.items() for info in infos]
-    balance = balance_of(context, owners, queues)
+    group = view.group
+    queues = [key_of(info, view.system, name) for name, infos in topic_queues.items() for info in infos]
+    balance = balance_of(view, owners, queues)
     row = msgspec.structs.replace(
         row, idle_members=balance.idle, unassigned_queues=balance.unassigned, spread=balance.spread
     )
-    outcome = outcome_of_balance(context, row, at, owners, queues, topic_queues, event_id)
+    outcome = outcome_of_balance(view, row, at, owners, queues, topic_queues, event_id)
     outcome.grown = grown
     evaluated = [
         (kind, rule(outcome))
         for kind, rule in RULES
         if kind == "unassigned_queues" or (kind == "idle_members" and not group.revoked_pending)
     ]
-    for kind, found in with_causes(evaluated, group.findings):
-        context.set_finding(kind, found, at)
-    unshown = unshown_queues(context, {topic: len(infos) for topic, infos in topic_queues.items()})
-    return msgspec.structs.replace(row, unassigned_queues=balance.unassigned + unshown)
+    unshown = unshown_queues(view, {topic: len(infos) for topic, infos in topic_queues.items()})
+    row = msgspec.structs.replace(row, unassigned_queues=balance.unassigned + unshown)
+    return row, with_causes(evaluated, group.findings)

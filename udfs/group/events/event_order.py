@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from udfs.group.batch.event_queue import HEARTBEAT
-from udfs.group.batch.phases import has_joined, is_under_way
 from udfs.group.members.descriptions import has_description
 from udfs.model.events import ORDER_AT_ONE_TIME, GroupSnapshot, Heartbeat
 from udfs.model.group_api import DueEvent
+from udfs.model.snapshot_meaning import Meaning, has_joined, meaning_of
 
 _COMPLETING, _COMPLETED, _PREPARING = range(3)
 _POLLS_LAST = 2**63, _COMPLETED  # generations fit 63 bits
@@ -29,6 +29,6 @@ def snapshot_order_of(due: DueEvent) -> tuple[int, int]:
     """
     if not isinstance(due.event, GroupSnapshot) or due.event.generation is None:
         return _POLLS_LAST
-    if not is_under_way(due.event):
+    if meaning_of(due.event) is not Meaning.UNDER_WAY:
         return due.event.generation, _COMPLETED
     return due.event.generation, _COMPLETING if has_joined(due.event) else _PREPARING

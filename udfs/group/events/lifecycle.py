@@ -8,7 +8,7 @@ import msgspec
 
 from udfs.group.batch.context import GroupContext
 from udfs.group.batch.observed_findings import MAX_OBSERVATIONS, observed
-from udfs.group.batch.phases import has_joined, is_over
+from udfs.group.batch.phases import is_over
 from udfs.group.decision.commit import end_followed, show_owners, stop_deciding
 from udfs.group.events.membership import is_alive_after, late_cause
 from udfs.group.events.polls import arrive_by_snapshot
@@ -24,6 +24,7 @@ from udfs.model.events import GroupSettings, GroupSnapshot, MemberInfo, TopicPar
 from udfs.model.finding_names import NamedMember
 from udfs.model.group_api import DueEvent
 from udfs.model.journal import CLASSIC_UNDER_WAY, GroupChanged
+from udfs.model.snapshot_meaning import has_joined
 from udfs.strategies.registry import qualified_name
 
 # Observations have keys of their own, so that they never share a key with a rule's finding of the same kind.
@@ -204,20 +205,17 @@ def note_stuck(context: GroupContext, at: int) -> None:
         context.find_stuck(since, at)
 
 
-def end_under_way(context: GroupContext, snapshot: GroupSnapshot, at: int) -> bool:
+def end_under_way(context: GroupContext, own: int, at: int) -> None:
     """Show that a classic group no longer rebalances, although no generation has shown it.
 
     A poll may be dated after the generation of the rebalance that it found, and a coordinator may die within a
     rebalance: in both cases a rebalance began that makes no generation.
-
-    Returns: False, as nothing in it is outdated.
     """
     group = context.group
-    context.note_preparing(snapshot)
+    context.note_not_preparing(own)
     if group.preparing_since is None and group.row is not None and group.row.state in CLASSIC_UNDER_WAY:
         state = "failed" if "strategy_failed" in group.findings else "stable" if group.members else "empty"
         context.write_row(at, msgspec.structs.replace(group.row, state=state))
-    return False
 
 
 def show_unfollowed(context: GroupContext, at: int) -> None:

@@ -28,7 +28,7 @@ from udfs.group.members.descriptions import (
     update_session,
     uses_default_strategy,
 )
-from udfs.group.members.duplicate_instances import on_fenced
+from udfs.group.members.duplicate_instances import DUPLICATE_INSTANCE, fenced_found
 from udfs.group.members.static_members import place_of
 from udfs.group.state.group import Departed, Evidence, Member
 from udfs.group.state.state_machine import GroupKind
@@ -115,7 +115,8 @@ def on_leave(context: GroupContext, due: DueEvent, event: MemberLeft, at: int, d
     """
     group, member_id = context.group, event.member_id
     if event.how == "fenced":
-        on_fenced(context, member_id, event.reason, due.event_id, at)
+        fenced = fenced_found(context, member_id, event.reason, due.event_id, at)
+        context.set_finding(DUPLICATE_INSTANCE, fenced, at)
         return
     kind: TriggerKind = "session_expired" if event.how == "expired" else "member_left"
     member = group.members.get(member_id)

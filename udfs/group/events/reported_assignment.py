@@ -120,15 +120,13 @@ def compare_with_reports(context: GroupContext, at: int) -> None:
     elif group.compare_at is None:
         found = differing_found(named_differing(differing), len(differing), context.shown_names())
         context.set_finding("expected_differs", with_causes([("expected_differs", found)], group.findings)[0][1], at)
-    if context.kind is GroupKind.CLIENT_ASSIGNED and (group.compare_at is None or not differing):
-        _show_owned(context, at)
-
-
-def _show_owned(context: GroupContext, at: int) -> None:
-    """Show the queues' balance by members' reports, once they have had the time to take the queues over."""
-    group, topic_queues = context.group, topics_with_metadata(context, at)
-    if group.row is not None and group.pending is None:
-        context.write_row(at, with_balance(context, group.row, group.reported, topic_queues, at, None))
+    # Members have had the time to take the queues over, so their reports show the balance.
+    are_taken = context.kind is GroupKind.CLIENT_ASSIGNED and (group.compare_at is None or not differing)
+    if are_taken and group.row is not None and group.pending is None:
+        topic_queues = topics_with_metadata(context, at)
+        row, findings = with_balance(context, group.row, group.reported, topic_queues, at, None)
+        context.set_findings(findings, at)
+        context.write_row(at, row)
 
 
 def awaits_comparison(view: GroupView) -> bool:

@@ -8,7 +8,7 @@ after it are removed from the output.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 
 import msgspec
 
@@ -57,7 +57,7 @@ def end_event_time(context: GroupContext, at: int) -> None:
     opened = [body for body in context.changes_of_now() if isinstance(body, MemberOpened) and body.member_id in anew]
     ends = _session_ends(context, again)
     if stayed or fleeting or again:
-        _strike_sessions(context, fleeting.union(stayed, again, anew))
+        context.take_back_changes(_of_others(fleeting.union(stayed, again, anew)))
     for end in ends:
         context.rewrite_end(again[end.member_id], end, at)
     for member_id in stayed:
@@ -211,8 +211,8 @@ def _session_ends(view: EventTimeView, again: Mapping[str, Member]) -> list[Memb
     return list(ends.values())
 
 
-def _strike_sessions(context: GroupContext, members: set[str]) -> None:
-    """Remove the beginnings, changes and ends of these members' sessions at this event time from the output.
+def _of_others(members: Container[str]) -> Callable[[object], bool]:
+    """Return a function that says of a change whether it stays though these members' sessions are written anew.
 
     A change within a session that began again refers to that beginning, so ``_name_changes`` writes it under the old
     one.
@@ -221,4 +221,4 @@ def _strike_sessions(context: GroupContext, members: set[str]) -> None:
     def counts(body: object) -> bool:
         return not isinstance(body, MemberOpened | MemberChanged | MemberClosed) or body.member_id not in members
 
-    context.take_back_changes(counts)
+    return counts

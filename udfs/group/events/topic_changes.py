@@ -7,7 +7,7 @@ in which order metadata came. Until then the reported assignment replaces the mi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -177,7 +177,7 @@ def _named(owners: Iterable[Queue], topic: str) -> int:
 def compute_generation(
     view: GroupView,
     topic_queues: QueuesByTopic,
-    guessed: list[str],
+    guessed: Sequence[str],
     reported: Owners | None,
     strategy: str | None,
     at: int,
@@ -266,5 +266,6 @@ def _compute_awaited(context: GroupContext, awaited: Awaited, at: int, event_id:
     row = msgspec.structs.replace(group.row, queues=known_queues(context, group.counts))
     if target.recomputed:
         owners = group.reported if awaited.guessed else group.computed
-        row = with_balance(context, row, owners, topic_queues, at, event_id)
+        row, findings = with_balance(context, row, owners, topic_queues, at, event_id)
+        context.set_findings(findings, at)
     context.write_row(at, row)

@@ -69,7 +69,8 @@ def show_unfollowed_growth(context: GroupContext, at: int) -> None:
     if group.has_reported or group.recomputable:
         owners = group.reported if group.has_reported else group.computed
         event_id = next(iter(grown.values())).event_id
-        row = with_balance(context, row, owners, topic_queues, at, event_id, grown=sorted(grown))
+        row, findings = with_balance(context, row, owners, topic_queues, at, event_id, grown=sorted(grown))
+        context.set_findings(findings, at)
     context.write_row(at, row)
 
 

@@ -6,10 +6,10 @@ before a target counts as different, starting with the one that the group's targ
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import partial
 from itertools import islice
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -21,6 +21,7 @@ from udfs.group.assignment.target_assignment import (
 )
 from udfs.group.batch.event_time import EventTimeView
 from udfs.group.events.topic_changes import compute_generation
+from udfs.group.kafka.epoch_topics import EpochTopics
 from udfs.group.kafka.topic_lives import TopicLives
 from udfs.group.members.departure_causes import INFERRED
 from udfs.group.state.epoch_outcome import EpochOutcome, Held
@@ -44,13 +45,53 @@ from udfs.strategies.registry import qualified_name
 UNIFORM: Final = "kafka.server.uniform"
 
 
-def target_of(
+class EpochTarget(NamedTuple):
+    """The target of an epoch.
+
+    Attributes:
+        target: As computed. awaited: The input for computing it again once its topics have metadata.
+        release, assignor: The Kafka release, and the assignor, that only the published target shows.
+    """
+
+    target: TargetAssignment
+    awaited: Awaited | None
+    release: str | None = None
+    assignor: str | None = None
+
+
+def target_of_epoch(
     view: EventTimeView,
     outcome: EpochOutcome,
     lives: TopicLives,
-    topic_queues: QueuesByTopic,
-    guessed: list[str],
+    topics: EpochTopics,
     reported: Owners,
+    published: Owners | None,
+    hidden: Collection[str],
+) -> EpochTarget:
+    """Compute the target of an epoch whose members are set, in the way that gives the published one if any does.
+
+    Args:
+        reported: The owners at its end. published: Its target; None if it has none. hidden: See ``take_epoch``.
+    """
+    target, awaited = _computed(view, outcome, lives, topics, reported)
+    release = assignor = None
+    if hidden and target.recomputed:
+        target, awaited = msgspec.structs.replace(target, incomparable=TOPICS_UNKNOWN), None
+    elif published is not None and target.recomputed and target.owners != published:
+        target, release = _as_published(view, outcome, lives, topics.topic_queues, published) or (target, None)
+        why = _why_incomparable(view, outcome, lives.names)
+        if target.owners != published and why is not None:
+            target = msgspec.structs.replace(target, incomparable=why)
+            awaited = None if why == TOPICS_UNKNOWN else awaited
+        named = (name for name in outcome.assignors if qualified_name(name, view.system) == target.strategy)
+        assignor = next(named, outcome.strategy)
+    library = _library_of(view, target, release)
+    target = target if library is None else msgspec.structs.replace(target, library=library)
+    return EpochTarget(target, awaited, release, None if assignor == outcome.strategy else assignor)
+
+
+def _computed(
+    view: EventTimeView, outcome: EpochOutcome, lives: TopicLives, topics: EpochTopics, reported: Owners
 ) -> tuple[TargetAssignment, Awaited | None]:
     """Compute the target of an epoch from the previous one; return nothing if the coordinator computed none."""
     strategy = None if outcome.strategy is None else qualified_name(outcome.strategy, view.system)
@@ -59,22 +100,19 @@ def target_of(
             owners={}, strategy=strategy, error=NOT_RECOMPUTABLE, incomparable=MEMBERS_UNKNOWN
         ), None
     if outcome.target is None and outcome.members:
-        owners = current_owners(view, topic_queues, outcome.at)
+        owners = current_owners(view, topics.topic_queues, outcome.at)
         return TargetAssignment(owners=owners, strategy=strategy, incomparable=NO_TARGET), None
-    spans = view.computed_spans_of_now(outcome.at)
-    previous = lives.owners(_held_before(outcome, lives))
-    former, altered = outcome.former, partial(_as_in_coordinator, outcome, lives, next(_orders(view, outcome)))
     return compute_generation(
         view,
-        topic_queues,
-        guessed,
+        topics.topic_queues,
+        topics.guessed,
         reported,
         strategy,
         outcome.at,
-        spans,
-        previous,
-        former=former,
-        altered=altered,
+        view.computed_spans_of_now(outcome.at),
+        lives.owners(_held_before(outcome, lives)),
+        former=outcome.former,
+        altered=partial(_as_in_coordinator, outcome, lives, next(_orders(view, outcome))),
     )
 
 
@@ -85,7 +123,7 @@ def _held_before(outcome: EpochOutcome, lives: TopicLives) -> Held:
     )
 
 
-def as_published(
+def _as_published(
     view: GroupView, outcome: EpochOutcome, lives: TopicLives, topic_queues: QueuesByTopic, published: Owners
 ) -> tuple[TargetAssignment, str | None] | None:
     """Return the published target if some other order, release or assignor gives it, else None."""
@@ -107,8 +145,8 @@ def as_published(
     return None
 
 
-def with_release(view: GroupView, target: TargetAssignment, release: str | None) -> TargetAssignment:
-    """Return a target with the Kafka release that computes it, unless that is today's; ``inferred``: not reported.
+def _library_of(view: GroupView, target: TargetAssignment, release: str | None) -> str | None:
+    """Return the Kafka release that computes a target, None if that is today's; ``inferred``: not reported.
 
     Args:
         release: The only release whose target is the published one; None for the likeliest release.
@@ -119,13 +157,13 @@ def with_release(view: GroupView, target: TargetAssignment, release: str | None)
     likeliest = possible_releases(settings, last)[0]
     computed = release or likeliest
     if target.strategy != UNIFORM or not target.recomputed or (computed == TODAY and release is None):
-        return target
+        return None
     is_reported = bool(settings.get(COORDINATOR)) and computed == likeliest
     text = f"kafka-{computed}" + ("+" if computed == TODAY else "")
-    return msgspec.structs.replace(target, library=text if is_reported else f"{INFERRED}: {text}")
+    return text if is_reported else f"{INFERRED}: {text}"
 
 
-def why_incomparable(view: GroupView, outcome: EpochOutcome, names: Mapping[str, str]) -> str | None:
+def _why_incomparable(view: GroupView, outcome: EpochOutcome, names: Mapping[str, str]) -> str | None:
     """Return why a target that differs cannot be compared; None if it can."""
     if not names.keys() >= outcome.topic_ids():
         return TOPICS_UNKNOWN

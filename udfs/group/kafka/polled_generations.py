@@ -25,16 +25,6 @@ _CONVERGING = frozenset({"assigning", "reconciling", "unknown"})
 _NAMED_TOPICS = 10  # the detail of a cause names at most this many topics
 
 
-def is_polled(snapshot: GroupSnapshot) -> bool:
-    """Return whether a snapshot's coordinator assigns but does not report the generation's number."""
-    return snapshot.generation is None and snapshot.generation_source == "counted" and not snapshot.restored
-
-
-def reports_generation(snapshot: GroupSnapshot) -> bool:
-    """Return whether a snapshot shows a generation that a coordinator made."""
-    return not snapshot.restored and (snapshot.generation is not None or is_polled(snapshot))
-
-
 def lacks_subscriptions(snapshot: GroupSnapshot) -> bool:
     """Return whether a snapshot lacks its members' subscriptions, so that nothing can be recomputed."""
     return is_counted(snapshot) and any(info.subscriptions is None for info in snapshot.members)

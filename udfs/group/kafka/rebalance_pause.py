@@ -4,12 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from udfs.group.assignment.rebalance_plan import Pauses, as_estimates
 from udfs.group.kafka.inferred_departures import newest_commits
 from udfs.group.state.group import Owners, Queue
 from udfs.group.state.view import GroupView
 
 
-def queue_pause(
+def pauses_of(
+    view: GroupView,
+    before: Owners,
+    reported: Owners | None,
+    pause: int | None,
+    cooperative: bool,
+    handing_over: list[Queue],
+    handed: list[Queue],
+    at: int,
+) -> Pauses:
+    """Return how long a generation stopped its members; as polls show it, that is estimated.
+
+    Args:
+        before, reported: The assignments of the previous and of this generation. pause: How long it was under way.
+        handing_over, handed: Queues that it leaves without an owner, and that earlier generations did.
+    """
+    pauses = Pauses(
+        pause_ms=pause,
+        queue_pause_ms=_queue_pause(view, before, reported, pause, cooperative, handing_over, handed, at),
+        **_estimated_pause(view, before, reported, pause, cooperative, at),
+    )
+    return as_estimates(pauses) if view.group.polled else pauses
+
+
+def _queue_pause(
     view: GroupView,
     before: Owners,
     reported: Owners | None,
@@ -59,7 +84,7 @@ def span_pauses(
     return found
 
 
-def estimated_pause(
+def _estimated_pause(
     view: GroupView, before: Owners, reported: Owners | None, pause: int | None, cooperative: bool, at: int
 ) -> dict[str, int]:
     """Estimate a pause whose start was not observed: it began no later than the members' last commits."""

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from udfs.group.assignment.rebalance_plan import COOPERATIVE, Pauses, RebalancePlan, as_estimates, queues_of
+from udfs.group.assignment.rebalance_plan import COOPERATIVE, RebalancePlan, queues_of
 from udfs.group.assignment.target_assignment import without_subscriptions
 from udfs.group.audit.audit_commit import commit_overtaken
 from udfs.group.batch.context import GroupContext
-from udfs.group.batch.finding_texts import counted
+from udfs.group.batch.event_time import EventTimeView
 from udfs.group.batch.findings import reported_late
 from udfs.group.batch.phases import phases_of
 from udfs.group.decision.commit import (
@@ -26,24 +26,25 @@ from udfs.group.decision.commit_spans import replace_members
 from udfs.group.decision.rebalance import in_order, next_identity, rebalance
 from udfs.group.events.polls import arrive_by_snapshot
 from udfs.group.events.reported_assignment import reported_owners, take_reported_assignment, take_waiting_reports
-from udfs.group.events.topic_changes import compute_generation, queues_shown, sizes
-from udfs.group.kafka.cooperative_steps import add_causes_of_steps, pending_queues, waiting_since
-from udfs.group.kafka.deleted_topics import add_left_out, evidence_after, topics_now
+from udfs.group.events.topic_changes import compute_generation
+from udfs.group.kafka.cooperative_steps import pending_queues, waiting_since
+from udfs.group.kafka.deleted_topics import add_left_out, evidence_after
+from udfs.group.kafka.generation_causes import (
+    GenerationTopics,
+    add_generation_triggers,
+    causes_of_generation,
+    topics_of_generation,
+)
 from udfs.group.kafka.polled_generations import (
-    add_causes_of_assignment,
-    counted_generation,
     is_converging,
     is_counted,
-    is_polled,
     lacks_subscriptions,
 )
-from udfs.group.kafka.rebalance_pause import estimated_pause, queue_pause, span_pauses
-from udfs.group.kafka.topic_discovery import learned_topics
-from udfs.group.kafka.triggers import Causes, compare, returned_members
+from udfs.group.kafka.rebalance_pause import pauses_of, span_pauses
+from udfs.group.kafka.triggers import Causes, returned_members
 from udfs.group.members.client_ids import match_connections
-from udfs.group.members.departure_causes import INFERRED
 from udfs.group.members.descriptions import HIDDEN_FIELDS, update_description, update_session
-from udfs.group.members.duplicate_instances import note_replacements
+from udfs.group.members.duplicate_instances import DUPLICATE_INSTANCE, contended_found
 from udfs.group.members.static_members import returned
 from udfs.group.state.assignment_diff import held_only_by
 from udfs.group.state.group import Owners, Queue
@@ -55,13 +56,11 @@ from udfs.strategies.registry import qualified_name
 
 
 def take_generation(context: GroupContext, due: DueEvent, snapshot: GroupSnapshot, at: int) -> bool:
-    """Apply a snapshot with a generation reported by the coordinator.
+    """Apply a snapshot with a generation of a coordinator, whose number polls may have counted.
 
     Returns: whether some of it is older than the current state.
     """
     group, current = context.group, context.group.generation
-    if is_polled(snapshot):
-        snapshot = msgspec.structs.replace(snapshot, generation=counted_generation(context, snapshot))
     generation = snapshot.generation or 0
     snapshot, names = _with_resolved_ids(context, snapshot)
     current = current if _counts_on(context, snapshot) else None
@@ -107,180 +106,107 @@ def _take_new_generation(
     infos = {info.member_id: info for info in snapshot.members}
     outdated = rename(context, back, infos, snapshot.event_time, at)
     reported = reported_owners(context, snapshot)
-    subscribed_before = group.current_topics()
-    after = topics_after(context, snapshot, reported, at)
-    topic_queues, guessed = queues_shown(context, after, reported, at)
-    with_metadata = (after & subscribed_before).difference(guessed)
-    topics = topics_now(context, with_metadata, topic_queues, reported, at)
-    resized = {
-        topic: sizes(context, topic, topics.topic_queues, guessed, reported, at) for topic in after & subscribed_before
-    }
-    causes = compare(context, snapshot, due.event_id, at, resized, made_again=topics.made_again)
+    topics = topics_of_generation(context, snapshot, reported, at)
+    causes = causes_of_generation(context, due, snapshot, topics, reported, current, at)
     causes.returned = sorted(back.values())
-    causes.learned = list(learned_topics(context, reported, at))
-    if current is not None and generation == current + 1 and snapshot.leader == group.leader:
-        causes.leader = snapshot.leader
-    topics = add_left_out(context, causes, topics, reported, snapshot.strategy, with_metadata, at, due.event_id)
-    topic_queues, made_again = topics.topic_queues, topics.made_again
-    context.use_up_evidence(evidence_after(context, causes.evidence_left, topics, after, reported, at))
+    left_out = add_left_out(context, causes, topics.now, reported, snapshot.strategy, topics.both, at, due.event_id)
+    topics = topics._replace(now=left_out)
+    context.use_up_evidence(evidence_after(context, causes.evidence_left, topics.now, topics.subscribed, reported, at))
     before = group.reported if group.has_reported else group.computed
-    outdated |= move_members(context, snapshot, names, causes, at)
+    outdated |= move_members(context, snapshot.members, names, causes, snapshot.event_time, at)
     member_ids = [info.member_id for info in snapshot.members]
     begin_generation(context, generation, snapshot.leader, member_ids, polled=is_counted(snapshot))
     if reported is not None:
         reported = newest_reports(context, held_only_by(reported, group.members), snapshot.event_time)
     handed = add_generation_triggers(context, due, snapshot, current, reported, causes, at)
-    # A new group, which has generation 0, has missed none: members that join one after the other begin generations that
-    # never complete, and those are not recorded.
-    missed = generation - current - 1 if current and generation > current + 1 else None
-    if lacks_subscriptions(snapshot):
-        target, awaited = without_subscriptions(context, snapshot.strategy), None
-    else:
-        target, awaited = compute_generation(
-            context, topic_queues, guessed, reported, snapshot.strategy or None, at, context.computed_spans_of_now(at)
-        )
-    phases = phases_of(context, snapshot, causes.began_at, at)
-    pause = None if phases.began_at is None else at - phases.began_at
-    cooperative = COOPERATIVE in (target.strategy, snapshot.strategy)
-    existing = queues_of(context, topic_queues)
-    handing_over = pending_queues(group, snapshot, target.strategy, before, reported, existing, causes)
-    measured = Pauses(
-        pause_ms=pause,
-        queue_pause_ms=queue_pause(context, before, reported, pause, cooperative, handing_over, handed, at),
-        **estimated_pause(context, before, reported, pause, cooperative, at),
-    )
-    if group.polled:
-        measured = as_estimates(measured)
-    plan = RebalancePlan(
-        at=at,
-        generation=generation,
-        triggers=causes.triggers,
-        topic_queues=topic_queues,
-        target=target,
-        guessed=guessed,
-        awaited=awaited,
-        reported=reported,
-        generations_missed=missed,
-        pauses=measured,
-        phases=phases,
-        step_pauses={} if group.polled else span_pauses(context, before, reported or {}, pause, handed, at),
-        revoked_pending=handing_over,
-        waiting_since=waiting_since(group, handing_over, before, reported),
-        converging=is_converging(snapshot),
-        made_again=made_again,
-    )
+    plan = _plan(context, snapshot, topics, causes, current, before, reported, handed, at)
     commit(context, rebalance(context, plan))
     take_waiting_reports(context, at)
     return outdated
 
 
-# ---- evidence in the generation
-
-
-def topics_after(view: GroupView, snapshot: GroupSnapshot, reported: Owners | None, at: int) -> set[str]:
-    """Return the topics of a snapshot's generation; if polls do not show subscriptions, the assigned topics.
-
-    In that case a deleted topic stays, and so does a topic whose queues may all be moving to other members.
-    """
-    topics = subscribed_after(view, snapshot)
-    if not lacks_subscriptions(snapshot) or not snapshot.members:
-        return topics
-    assigned = {queue[0] for queue in reported or ()}
-    left = view.group.counts.keys() - assigned
-    return topics | assigned | {topic for topic in left if is_converging(snapshot) or not view.queues_at(topic, at)}
-
-
-def subscribed_after(view: GroupView, snapshot: GroupSnapshot) -> set[str]:
-    """Return the topics that members of a snapshot subscribe to."""
-    return {topic for info in snapshot.members for topic in _subscriptions(view, info)}
-
-
-def _subscriptions(view: GroupView, info: MemberInfo) -> tuple[str, ...]:
-    if info.subscriptions is not None:
-        return info.subscriptions
-    member = view.group.members.get(info.member_id)
-    return (member.subscriptions or ()) if member is not None else ()
-
-
-def add_generation_triggers(
-    view: GroupView,
-    due: DueEvent,
+def _plan(
+    view: EventTimeView,
     snapshot: GroupSnapshot,
-    current: int | None,
-    reported: Owners | None,
+    topics: GenerationTopics,
     causes: Causes,
+    current: int | None,
+    before: Owners,
+    reported: Owners | None,
+    handed: list[Queue],
     at: int,
-) -> list[Queue]:
-    """Add the causes that the generation itself shows; return the queues that a cooperative rebalance released."""
-    group, generation, event_id = view.group, snapshot.generation or 0, due.event_id
-    handed = [queue for queue in group.revoked_pending if queue in (reported or {})]
-    if handed and group.members_decided:
-        causes.add("cooperative_follow_up", event_id=event_id, detail=counted(len(handed), "queue") + " released")
-    if current is not None and group.exists and generation <= current:
-        detail = f"generation {current} -> {generation}"
-        causes.add("coordinator_changed", detail=detail, event_id=event_id)
-    if not group.exists:
-        is_first = current is None and (generation > 1 or group.polled)
-        causes.add("group_created", event_id=event_id, detail="first seen" if is_first else None)
-    if due.late:
-        causes.add("late_evidence", detail=reported_late(snapshot.event_time, at), event_id=event_id)
-    add_causes_of_steps(group, snapshot, reported, causes, event_id)
-    add_causes_of_assignment(view, snapshot, reported, causes, at, event_id)
-    if not causes.triggers:
-        for kind, topic, detail in causes.learned:
-            causes.add(kind, topic=topic, detail=detail, event_id=event_id)
-    if not causes.triggers:
-        _add_returns(causes, event_id)
-    if not causes.triggers:
-        causes.add("unexplained", detail=_likely_reason(causes, group.preparing_reason), event_id=event_id)
-    causes.explain(group.preparing_reason)
-    causes.add_notes()
-    return handed
+) -> RebalancePlan:
+    """Return the input of a generation's rebalance; its members are set.
 
-
-def _add_returns(causes: Causes, event_id: str | None) -> None:
-    """Add static members that came back with a generation without any other cause.
-
-    Source: kafka ``GroupMetadataManager#updateStaticMemberThenRebalanceOrCompleteJoin``: in a stable group their return
-    makes a generation only if it changes the selected protocol; otherwise only if it falls into a rebalance ("Updating
-    metadata for static member").
+    Args:
+        current: The generation before, if comparable. before, reported: The assignments of both generations. handed:
+            Queues that earlier cooperative generations revoked and this one assigns.
     """
-    for member_id in causes.returned:
-        detail = f"{INFERRED}: the static member came back under another id"
-        causes.add("subscription_changed", member_id=member_id, detail=detail, event_id=event_id)
-
-
-def _likely_reason(causes: Causes, reason: str | None) -> str | None:
-    """Return the likely origin of the next generation of an unchanged group, if its coordinator names no reason.
-
-    Source: kafka-group-coordinator ``GroupMetadataManager#classicGroupJoinExistingMember``: "Leader re-joining group
-    during Stable". The record is the same if a member joined and left before the join phase ended.
-    """
-    if causes.leader is None or reason is not None:
-        return None
-    return f"{INFERRED}: its leader {causes.leader} joined again, or a member came and left within the rebalance"
+    group, generation = view.group, view.group.current_generation
+    if lacks_subscriptions(snapshot):
+        target, awaited = without_subscriptions(view, snapshot.strategy), None
+    else:
+        target, awaited = compute_generation(
+            view,
+            topics.now.topic_queues,
+            topics.guessed,
+            reported,
+            snapshot.strategy or None,
+            at,
+            view.computed_spans_of_now(at),
+        )
+    phases = phases_of(view, snapshot, causes.began_at, at)
+    pause = None if phases.began_at is None else at - phases.began_at
+    cooperative = COOPERATIVE in (target.strategy, snapshot.strategy)
+    existing = queues_of(view, topics.now.topic_queues)
+    handing_over = pending_queues(group, snapshot, target.strategy, before, reported, existing, causes)
+    return RebalancePlan(
+        at=at,
+        generation=generation,
+        triggers=causes.triggers,
+        topic_queues=topics.now.topic_queues,
+        target=target,
+        guessed=topics.guessed,
+        awaited=awaited,
+        reported=reported,
+        # A new group, which has generation 0, has missed none: members that join one after the other begin generations
+        # that never complete, and those are not recorded.
+        generations_missed=generation - current - 1 if current and generation > current + 1 else None,
+        pauses=pauses_of(view, before, reported, pause, cooperative, handing_over, handed, at),
+        phases=phases,
+        step_pauses={} if group.polled else span_pauses(view, before, reported or {}, pause, handed, at),
+        revoked_pending=handing_over,
+        waiting_since=waiting_since(group, handing_over, before, reported),
+        converging=is_converging(snapshot),
+        made_again=topics.now.made_again,
+    )
 
 
 # ---- members
 
 
 def move_members(
-    context: GroupContext, snapshot: GroupSnapshot, names: Mapping[str, str], causes: Causes, at: int
+    context: GroupContext,
+    members: Iterable[MemberInfo],
+    names: Mapping[str, str],
+    causes: Causes,
+    own: int,
+    at: int,
 ) -> bool:
-    """End the sessions of departed members, begin those of new ones, update the others, in the snapshot's order."""
+    """End the sessions of departed members, begin those of new ones, update the others, in this order."""
     group, outdated = context.group, False
     for member_id, cause in sorted(causes.departures.items()):
         context.close_session(member_id, at, cause.at, cause.reason)
     forget_owned(group)  # the owned queues that members reported belong to another generation
-    for info in snapshot.members:
+    for info in members:
         member = group.members.get(info.member_id)
         if member is None:
             # Records show when a member joined; a snapshot that is not restored does not.
             joined_at = at if group.recorded is None or info.joined_at is None else info.joined_at
             name = names[info.member_id]
-            outdated |= arrive_by_snapshot(context, info.member_id, info, snapshot.event_time, joined_at, name=name)
+            outdated |= arrive_by_snapshot(context, info.member_id, info, own, joined_at, name=name)
             continue
-        changed, is_outdated = update_description(context, member, info, snapshot.event_time, at)
+        changed, is_outdated = update_description(context, member, info, own, at)
         outdated |= is_outdated
         if changed - set(HIDDEN_FIELDS):
             context.change_session(member, at)
@@ -327,7 +253,8 @@ def rename(
             )
             outdated |= update_description(context, member, reported, event_time, at)[1]
         context.open_session(member, at, former=former_id)
-    note_replacements(context, sorted(renamed.values()), at)
+    for contended in contended_found(context, sorted(renamed.values()), at):
+        context.set_finding(DUPLICATE_INSTANCE, contended, at)
     return outdated
 
 

@@ -10,15 +10,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
-from udfs.group.assignment.target_assignment import QueuesByTopic
-from udfs.group.kafka.topic_names import ids_by_name, topic_id_at
+from udfs.group.kafka.topic_names import ids_by_name
 from udfs.group.state.assignment_diff import by_owner, owners_of
 from udfs.group.state.epoch_outcome import EpochOutcome, Held, Partitions
 from udfs.group.state.group import Owners, Queue
 from udfs.group.state.recorded_group import RecordedGroup
-from udfs.group.state.view import GroupView
-from udfs.model.events import QueueInfo
-from udfs.model.queues import numbered
 
 
 class TopicLives(NamedTuple):
@@ -74,31 +70,6 @@ def lives_in(recorded: RecordedGroup | None, outcome: EpochOutcome, names: Mappi
     ids = ids_by_name(outcome.target, names)
     made_again = frozenset(name for name, topic_id in ids.items() if recorded.ids.get(name, topic_id) != topic_id)
     return TopicLives(names, ids, made_again)
-
-
-def queues_in_target(
-    view: GroupView, lives: TopicLives, topic_queues: QueuesByTopic, published: Owners, at: int, *, is_whole: bool
-) -> dict[str, tuple[QueueInfo, ...]]:
-    """Return the queues of each topic as its coordinator knew them, if metadata of that time differs.
-
-    Args:
-        topic_queues: The queues in metadata. published: The target. is_whole: The assignor assigns every queue.
-    """
-    if lives.ids is None:
-        return dict(topic_queues)
-    named: dict[str, list[int]] = {}
-    for topic, _, number in published:
-        named.setdefault(topic, []).append(number)
-    found: dict[str, tuple[QueueInfo, ...]] = {}
-    for topic, queues in topic_queues.items():
-        shown = topic_id_at(view, topic, at)
-        is_same = shown is None or shown == lives.ids.get(topic)
-        count = max(named[topic]) + 1 if topic in named else None
-        if is_same and (count is None or not is_whole or count >= len(queues)):
-            found[topic] = queues
-        elif count is not None:
-            found[topic] = queues[:count] if is_same else numbered(count)
-    return found
 
 
 def ownership_steps(before: Owners, outcome: EpochOutcome, lives: TopicLives) -> list[tuple[int, Owners]]:

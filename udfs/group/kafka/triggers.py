@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
 from types import MappingProxyType
+from typing import NamedTuple
 
 import msgspec
 
@@ -80,22 +81,12 @@ class Causes:
         self.began_at = at if self.began_at is None else min(at, self.began_at)
 
 
-def compare(
-    view: GroupView,
-    snapshot: GroupSnapshot,
-    event_id: str,
-    at: int,
-    resized: Mapping[str, tuple[int | None, int]],
-    *,
-    made_again: Container[str] = (),
-    infers: bool = True,
-    members_at: int | None = None,
-    patterns: Mapping[str, str] = MappingProxyType({}),
-    counts: Mapping[str, int] | None = None,
-) -> Causes:
-    """Compare a new generation with the current one.
+class ShownGeneration(NamedTuple):
+    """What a new generation shows.
 
-    Args:
+    Attributes:
+        members: Its members. owners: The whole assignment, if it is known. strategy: The strategy, if one is named.
+        departures: How members departed, as far as it says. joined_at: When they had joined.
         resized: The queue counts of topics subscribed in both generations: before, now.
         made_again: Topics among them that were re-created under that name.
         infers: Departures are inferred from commits up to the generation.
@@ -104,31 +95,57 @@ def compare(
         patterns: Patterns of members that subscribe by pattern, if reported.
         counts: How many queues the new generation shows of each topic, if metadata may have shown more since.
     """
-    counts = counts or {}
+
+    members: Sequence[MemberInfo]
+    owners: Owners | None
+    strategy: str | None
+    departures: Sequence[Departure]
+    event_id: str
+    at: int
+    resized: Mapping[str, tuple[int | None, int]]
+    made_again: Container[str] = ()
+    joined_at: int | None = None
+    infers: bool = True
+    members_at: int | None = None
+    patterns: Mapping[str, str] = MappingProxyType({})
+    counts: Mapping[str, int] = MappingProxyType({})
+
+
+def compare(view: GroupView, shown: ShownGeneration) -> Causes:
+    """Compare a new generation with the current one."""
+    at = shown.at
     causes, group = Causes(), view.group
-    infos = {info.member_id: info for info in snapshot.members}
+    infos = {info.member_id: info for info in shown.members}
     evidence = [remembered for remembered in group.evidence if remembered.time <= at]
     departed = [member_id for member_id in group.members if member_id not in infos]
     # If no member stays, the departure of the last one would have ended the rebalance at once.
     has_other_cause = len(departed) != 1 or not infos or bool(infos.keys() - group.members.keys())
-    has_other_cause |= any(before != now for before, now in resized.values())
-    joined_at = snapshot.joined_at or group.join_ended_at
-    inferred = (
-        infer_departures(view, departed, at, joined_at=joined_at, has_other_cause=has_other_cause) if infers else {}
-    )
-    causes.departures = _departures(view, snapshot, departed, inferred, at, event_id)
+    has_other_cause |= any(before != now for before, now in shown.resized.values())
+    joined_at = shown.joined_at or group.join_ended_at
+    inferred = {}
+    if shown.infers:
+        inferred = infer_departures(view, departed, at, joined_at=joined_at, has_other_cause=has_other_cause)
+    causes.departures = _departures(view, shown.departures, departed, inferred, at, shown.event_id)
     for member_id, cause in causes.departures.items():
         causes.triggers.append(
             Trigger(kind=cause.kind, member_id=member_id, detail=cause.detail, event_id=cause.event_id)
         )
         if cause.at < at:
             causes.began(cause.at)
-    _compare_members(view, snapshot, infos, evidence, patterns, event_id, at, causes)
-    _compare_strategies(view, snapshot, infos, event_id, causes)
-    for topic, (before, now) in sorted(resized.items()):
-        if before == now and topic not in made_again:
+    _compare_members(view, shown, infos, evidence, causes)
+    _compare_strategies(view, shown, infos, causes)
+    _compare_sizes(view, shown, evidence, causes)
+    causes.notes = return_notes(view, infos, causes.departures, at)
+    causes.evidence_left = _evidence_left(view, shown, causes, infos)
+    return causes
+
+
+def _compare_sizes(view: GroupView, shown: ShownGeneration, evidence: Sequence[Evidence], causes: Causes) -> None:
+    event_id = shown.event_id
+    for topic, (before, now) in sorted(shown.resized.items()):
+        if before == now and topic not in shown.made_again:
             continue
-        if before is None and group.recorded is None:
+        if before is None and view.group.recorded is None:
             causes.add("topic_learned", topic=topic, detail=learned_detail(view, topic), event_id=event_id)
             continue
         proofs = (
@@ -136,27 +153,21 @@ def compare(
             for topic_proof in reversed(evidence)
             if topic_proof.topic == topic
             and topic_proof.detail != FIRST_METADATA
-            and not _exceeds(view, topic_proof, counts, at)
+            and not _exceeds(view, topic_proof, shown.counts, shown.at)
         )
-        proof = next(proofs, None)
         earlier = "unknown" if before is None else before
-        detail = f"{earlier} -> {now}" + (MADE_AGAIN if topic in made_again else "")
-        causes.add("queue_count_changed", proof, topic=topic, detail=detail, event_id=event_id)
-    causes.notes = return_notes(view, infos, causes.departures, at)
-    causes.evidence_left = _evidence_left(view, causes, infos, resized, counts, at, members_at)
-    return causes
+        detail = f"{earlier} -> {now}" + (MADE_AGAIN if topic in shown.made_again else "")
+        causes.add("queue_count_changed", next(proofs, None), topic=topic, detail=detail, event_id=event_id)
 
 
 def _compare_members(
     view: GroupView,
-    snapshot: GroupSnapshot,
+    shown: ShownGeneration,
     infos: Mapping[str, MemberInfo],
     evidence: Sequence[Evidence],
-    patterns: Mapping[str, str],
-    event_id: str,
-    at: int,
     causes: Causes,
 ) -> None:
+    event_id = shown.event_id
     group, assigned = view.group, None
     for member_id, info in sorted(infos.items()):
         member, proof = group.members.get(member_id), None
@@ -165,8 +176,9 @@ def _compare_members(
             causes.add("member_joined", proof, member_id=member_id, event_id=event_id)
         elif _subscribes_otherwise(member, info):
             proof = _newest(evidence, "subscription_changed", member_id)
-            assigned = assigned or {queue.topic for held in (snapshot.assignments or {}).values() for queue in held}
-            topic, detail = subscription_change(view, member, info, patterns.get(member_id), assigned, at)
+            assigned = assigned or {queue[0] for queue in shown.owners or ()}
+            pattern = shown.patterns.get(member_id)
+            topic, detail = subscription_change(view, member, info, pattern, assigned, shown.at)
             causes.add(
                 "subscription_changed", proof, member_id=member_id, topic=topic, detail=detail, event_id=event_id
             )
@@ -179,21 +191,21 @@ def _subscribes_otherwise(member: Member, info: MemberInfo) -> bool:
 
 
 def _compare_strategies(
-    view: GroupView, snapshot: GroupSnapshot, infos: Mapping[str, MemberInfo], event_id: str, causes: Causes
+    view: GroupView, shown: ShownGeneration, infos: Mapping[str, MemberInfo], causes: Causes
 ) -> None:
     group = view.group
     if not group.members or not infos:
         return
-    if snapshot.strategy:
-        now = qualified_name(snapshot.strategy, view.system)
+    if shown.strategy:
+        now = qualified_name(shown.strategy, view.system)
         before = group.last_strategy
         if before is not None and qualified_name(before, view.system) != now:
-            causes.add("strategy_changed", detail=f"{before} -> {now}", event_id=event_id)
+            causes.add("strategy_changed", detail=f"{before} -> {now}", event_id=shown.event_id)
         return
     for member_id, info in sorted(infos.items()):
         member = group.members.get(member_id)
         if member is not None and info.strategies is not None and member.strategies not in (None, info.strategies):
-            causes.add("strategy_changed", member_id=member_id, event_id=event_id)
+            causes.add("strategy_changed", member_id=member_id, event_id=shown.event_id)
 
 
 def _newest(evidence: Sequence[Evidence], kind: TriggerKind, member_id: str) -> Evidence | None:
@@ -207,13 +219,13 @@ def returned_members(view: GroupView, snapshot: GroupSnapshot, at: int, event_id
     its instance id. A departure inferred only from commits is no such sign: a restarting member stops committing, too.
     """
     found = returned(view.group, snapshot.members)
-    departures = _departures(view, snapshot, list(found), {}, at, event_id)
+    departures = _departures(view, snapshot.departures or (), list(found), {}, at, event_id)
     return {former_id: found[former_id] for former_id, cause in departures.items() if cause.kind == "member_gone"}
 
 
 def _departures(
     view: GroupView,
-    snapshot: GroupSnapshot,
+    named: Sequence[Departure],
     departed: Sequence[str],
     inferred: Mapping[str, Inferred],
     at: int,
@@ -222,9 +234,7 @@ def _departures(
     """Return how the members departed that are missing from a generation, sorted."""
     group, found = view.group, dict[str, DepartureCause]()
     evidence = [proof for proof in group.evidence if proof.time <= at]
-    departures = match_departures(
-        [group.members[departed_id] for departed_id in sorted(departed)], snapshot.departures or ()
-    )
+    departures = match_departures([group.members[departed_id] for departed_id in sorted(departed)], named)
     for member_id in sorted(departed):
         since = view.last_heartbeat_or_none(member_id, at) or 0
         own = [proof for proof in evidence if proof.member_id == member_id and proof.time >= since]
@@ -257,22 +267,18 @@ def _exceeds(view: GroupView, proof: Evidence, counts: Mapping[str, int], at: in
 
 
 def _evidence_left(
-    view: GroupView,
-    causes: Causes,
-    shown_members: Container[str],
-    resized: Container[str],
-    counts: Mapping[str, int],
-    at: int,
-    members_at: int | None,
+    view: GroupView, shown: ShownGeneration, causes: Causes, shown_members: Container[str]
 ) -> list[Evidence]:
     """Return evidence except what this generation shows, members that it lacks, and expiries that it disproves.
 
-    A static member that came back under another id counts as shown, and is not a cause.
-
-    Args:
-        resized: Topics of both generations; of any other topic this generation shows the current number of queues.
+    A static member that came back under another id counts as shown, and is not a cause. Of topics that are not among
+    those of both generations, this one shows the current number of queues.
     """
-    shown = {(trigger.kind, trigger.member_id, _topic_of(trigger)) for trigger in causes.triggers}
+    at, members_at, named = (
+        shown.at,
+        shown.members_at,
+        {(trigger.kind, trigger.member_id, _topic_of(trigger)) for trigger in causes.triggers},
+    )
     departed = set(causes.departures)
 
     def is_open(proof: Evidence) -> bool:
@@ -283,13 +289,13 @@ def _evidence_left(
             return True
         if proof.kind in ("session_expired", "member_joined") and proof.member_id in shown_members:
             return False
-        if proof.kind == "member_left" and ("member_joined", proof.member_id, None) in shown:
+        if proof.kind == "member_left" and ("member_joined", proof.member_id, None) in named:
             return False  # it belongs to an earlier session
-        if _exceeds(view, proof, counts, at):
+        if _exceeds(view, proof, shown.counts, at):
             return True
-        if proof.topic is not None and proof.topic not in resized:
+        if proof.topic is not None and proof.topic not in shown.resized:
             return False
-        return (proof.kind, proof.member_id, proof.topic) not in shown and proof.member_id not in departed
+        return (proof.kind, proof.member_id, proof.topic) not in named and proof.member_id not in departed
 
     return [proof for proof in view.group.evidence if is_open(proof)]
 

@@ -6,10 +6,10 @@ only that the member id was replaced, as after a restart; a broker's log names t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
-from udfs.group.batch.context import GroupContext
 from udfs.group.batch.findings import Found, of_members
+from udfs.group.state.view import GroupView
 from udfs.model.finding_names import NamedMember
 
 DUPLICATE_INSTANCE = "duplicate_instance"
@@ -20,29 +20,29 @@ CONTENDED_REPLACEMENTS = 3
 _HOSTS_NAMED = 3
 
 
-def on_fenced(context: GroupContext, member_id: str, reason: str | None, event_id: str, at: int) -> None:
-    """Open the finding for a member that stayed alive after another process had taken its instance id."""
-    departed = context.group.departed.get(member_id)
+def fenced_found(view: GroupView, member_id: str, reason: str | None, event_id: str, at: int) -> Found:
+    """Return the finding for a member that stayed alive after another process had taken its instance id."""
+    departed = view.group.departed.get(member_id)
     instance_id = None if departed is None else departed.member.instance_id
     name = f"instance {instance_id}" if instance_id else f"member {member_id}"
     message = f"Two processes use one group.instance.id: {name} was fenced" + (f" ({reason})." if reason else ".")
-    named = [] if departed is None else [context.named(departed.member, "fenced")]
-    context.set_finding(DUPLICATE_INSTANCE, _duplicate(message, named, event_id, at), at)
+    named = [] if departed is None else [view.named(departed.member, "fenced")]
+    return _duplicate(message, named, event_id, at)
 
 
-def note_replacements(context: GroupContext, member_ids: Sequence[str], at: int) -> None:
-    """Open the finding for an instance id that two members take from each other, if a member has just taken it."""
+def contended_found(view: GroupView, member_ids: Iterable[str], at: int) -> Iterator[Found]:
+    """Yield the finding for each instance id that members take from each other, and one of these has just taken."""
     for member_id in member_ids:
-        instance_id = context.group.members[member_id].instance_id
-        present = context.group.members[member_id]
+        present = view.group.members[member_id]
+        instance_id = present.instance_id
         former = [
             departed.member
-            for departed in context.group.departed.values()
+            for departed in view.group.departed.values()
             if departed.left_reason == "replaced"
             and departed.member.instance_id == instance_id
             and departed.left_at > at - CONTENDED_WITHIN_MS
         ]
-        named = [context.named(member, member.host) for member in (*former, present)]
+        named = [view.named(member, member.host) for member in (*former, present)]
         hosts = sorted({member.detail or "unknown" for member in named})
         if len(former) < CONTENDED_REPLACEMENTS:
             continue
@@ -50,7 +50,7 @@ def note_replacements(context: GroupContext, member_ids: Sequence[str], at: int)
             f"Instance {instance_id} came back under a new member id {len(former)} times within ten minutes, from"
             f" {', '.join(hosts[:_HOSTS_NAMED])}: two processes may be taking it from each other."
         )
-        context.set_finding(DUPLICATE_INSTANCE, _duplicate(message, named, None, at), at)
+        yield _duplicate(message, named, None, at)
 
 
 def _duplicate(message: str, members: Sequence[NamedMember], event_id: str | None, at: int) -> Found:

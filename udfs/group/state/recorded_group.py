@@ -212,13 +212,9 @@ class RecordedGroup(msgspec.Struct, array_like=True, dict=True):
         """Return the assignor that is most likely the group's; None if it has no members."""
         return next(iter(self.assignors()), None)
 
-    def note_default_assignor(self, name: str) -> None:
-        """Record the broker's default assignor, used when no member names one."""
-        self.default_assignor = name
-
-    def note_release(self, release: str) -> None:
-        """Record the Kafka release whose coordinator gives the newest target."""
-        self.release = release
+    def note_target(self, release: str | None, assignor: str | None) -> None:
+        """Record the Kafka release, and the broker's default assignor, that only the newest target shows."""
+        self.release, self.default_assignor = release or self.release, assignor or self.default_assignor
 
     @property
     def has_unnamed(self) -> bool:

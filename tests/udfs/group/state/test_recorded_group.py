@@ -46,7 +46,7 @@ def test_the_assignor_is_the_one_of_most_members_else_the_default(assignors: tup
 def test_the_brokers_default_is_kafkas_until_another_one_is_noted() -> None:
     group = folded(member(1, "x", strategies=()))
     assert (group.assignors(), group.names_assignor()) == (("server.uniform", "server.range"), False)
-    group.note_default_assignor("server.range")
+    group.note_target(None, "server.range")
     assert group.assignors() == ("server.range", "server.uniform")
 
 
