@@ -20,9 +20,9 @@ from streaming.tables.schema import Row
 from streaming.tables.shared_columns import COST_NAMES
 from streaming.views.freshness import Freshness
 from streaming.views.group_state_texts import STATE_COLUMNS, is_under_way
-from streaming.views.platforms import PlatformState, platform_findings
+from streaming.views.platforms import PlatformState
 from streaming.views.reader import Reader
-from streaming.views.unwritten_findings import unwritten_rows
+from streaming.views.unwritten_findings import platform_findings, unwritten_rows
 from streaming.views.widespread import WidespreadKind
 from udfs.shard.source_gaps import KIND
 

@@ -14,8 +14,7 @@ from streaming.terminal.format import count
 from streaming.views.freshness import ClusterFreshness
 from streaming.views.known_clusters import known_clusters
 from streaming.views.known_clusters import newest_by_cluster as newest_in_tables
-from streaming.views.platforms import platform_findings
-from streaming.views.unwritten_findings import unwritten_rows
+from streaming.views.unwritten_findings import platform_findings, unwritten_rows
 from udfs.shard.source_gaps import KIND
 
 Headline: TypeAlias = Literal["live", "blind", "recording"]

@@ -18,11 +18,11 @@ from streaming.tables.schema import Row
 from streaming.views.freshness import UNREADABLE_AFTER_MS, Freshness
 from streaming.views.known_clusters import newest_by_cluster
 from streaming.views.liveness_reader import LivenessReader
-from streaming.views.platforms import followed_rows, platform_findings, platform_states
+from streaming.views.platforms import followed_rows, platform_states
 from streaming.views.reader import Reader
 from streaming.views.rebalance_costs import Cost, costs_before
 from streaming.views.related_annotations import DEFAULT_SPANS, AnnotationSpans, of_findings
-from streaming.views.unwritten_findings import unreadable_finding, unwritten_rows
+from streaming.views.unwritten_findings import platform_findings, unreadable_finding, unwritten_rows
 from streaming.views.widespread import WidespreadKind, widespread_kinds
 
 # A kind also ceases to be widespread as time passes without a change of tables, so it is computed this often.

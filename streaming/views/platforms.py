@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple
 
-from streaming.tables.schema import TABLES, Row
+from streaming.tables.schema import Row
 from streaming.terminal.format import time_text
 from streaming.views.reader import Reader
 from udfs.model.annotations import FOLLOWED_KIND
 
-UNKNOWN_KIND = "pods_unknown"
 # A collector writes every 15 s until when it knows the pods, and a job takes some seconds to show it.
 _SILENT_AFTER_MS = 90_000
 # A collector that was given up is mentioned for so long.
@@ -54,11 +52,6 @@ def platform_states(followed: Iterable[Row], now_ms: int) -> list[PlatformState]
     return [_state(row, now_ms) for row in list(recent.values())[:_MOST]]
 
 
-def platform_findings(platforms: Iterable[PlatformState]) -> list[Row]:
-    """Return the findings that the pods of platforms are not known; no job writes them."""
-    return [_finding(found) for found in platforms if found.state == "unknown"]
-
-
 def unknown_texts(platforms: Sequence[PlatformState]) -> list[str]:
     """Return a sentence for each platform whose pods, or a part of what happens to them, are not known."""
     return [found.text for found in platforms if found.text]
@@ -78,22 +71,3 @@ def _state(row: Row, now_ms: int) -> PlatformState:
         problem = "its collector has written nothing since"
     text = f"the pods of {about} {when}{f': {problem}' if problem else ''}"
     return PlatformState(row["platform"], row["cluster"], "unknown", known_until, since, text)
-
-
-def _finding(found: PlatformState) -> Row:
-    """Return an open row of ``findings``, the same in each process."""
-    identity = f"{UNKNOWN_KIND}\x00{found.platform}\x00{found.since}"
-    return {
-        **dict.fromkeys(TABLES["findings"].names),
-        "finding_id": hashlib.blake2b(identity.encode(), digest_size=16).hexdigest(),
-        "cluster": found.cluster,
-        "kind": UNKNOWN_KIND,
-        "severity": "warning",
-        "message": f"{found.text[0].upper()}{found.text[1:]}.",
-        "advice": (
-            "Start `collect --kubernetes` again, or give it access. Rebalances are known all the same, but members that"
-            " joined since name no pod."
-        ),
-        "evidence": [],
-        "opened_at": found.since,
-    }

@@ -24,7 +24,7 @@ from udfs.model.annotations import Annotation, annotation_change
 
 
 class Scene:
-    """A server, a collector, tables, and a page that is open; time passes when it is told to."""
+    """A server, a collector, tables, and a page that is open; time passes in steps."""
 
     def __init__(self, root: Path, server: KubernetesServer, client: TestClient) -> None:
         self.root, self.server, self.client = root, server, client

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from streaming.machine.clock import now_ms
-from streaming.views.platforms import followed_rows, platform_findings, platform_states, unknown_texts
+from streaming.views.platforms import followed_rows, platform_states, unknown_texts
 from streaming.views.reader import Reader
+from streaming.views.unwritten_findings import platform_findings
 from tests.streaming.tables.journals import T0
 from tests.streaming.views.annotated_story import annotate, annotation
 from tests.streaming.views.story import run, write_story
