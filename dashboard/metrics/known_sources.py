@@ -46,14 +46,13 @@ def of_knowledge(freshness: Freshness, clusters: Iterable[str], groups: GroupLab
 
 
 def of_platforms(platforms: Sequence[PlatformState], prefix: str) -> Iterable[Metric]:
-    """Yield which Kubernetes clusters' pods are known, and since when others are not; nothing if none is followed."""
-    if platforms:
-        known = {label(found.platform): float(found.state == "known") for found in platforms}
-        text = "1 while the pods of the Kubernetes cluster, and all that happens to them, are known; else 0."
-        yield _by(f"{prefix}platform_known", text, known, "platform")
-        since = {label(found.platform): found.since / 1_000 for found in platforms if found.state == "unknown"}
-        text = "Until when the pods of the Kubernetes cluster were known; none while they are."
-        yield _by(f"{prefix}platform_blind_since_timestamp_seconds", text, since, "platform")
+    """Yield which Kubernetes clusters' pods are known, and since when others are not; no sample if none is."""
+    known = {label(found.platform): float(found.state == "known") for found in platforms}
+    text = "1 while the pods of the Kubernetes cluster, and all that happens to them, are known; else 0."
+    yield _by(f"{prefix}platform_known", text, known, "platform")
+    since = {label(found.platform): found.since / 1_000 for found in platforms if found.state == "unknown"}
+    text = "Until when the pods of the Kubernetes cluster were known; none while they are."
+    yield _by(f"{prefix}platform_blind_since_timestamp_seconds", text, since, "platform")
 
 
 def _by(name: str, text: str, values: dict[str, float], by: str = "cluster") -> Metric:
