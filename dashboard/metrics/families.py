@@ -12,7 +12,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 
 from dashboard.metrics.file_sums import Summing, Sums, whole
 from dashboard.metrics.group_labels import OTHER, GroupLabels, label
-from dashboard.metrics.known_sources import known_rows, of_knowledge, unknown_of
+from dashboard.metrics.known_sources import known_rows, of_knowledge, of_platforms, unknown_of
 from dashboard.metrics.lag import lag_by_group
 from streaming.settings.model import Metrics
 from streaming.tables.arrow_rows import from_arrow_columns
@@ -20,8 +20,9 @@ from streaming.tables.schema import Row
 from streaming.tables.shared_columns import COST_NAMES
 from streaming.views.freshness import Freshness
 from streaming.views.group_state_texts import STATE_COLUMNS, is_under_way
+from streaming.views.platforms import PlatformState
 from streaming.views.reader import Reader
-from streaming.views.unwritten_findings import unwritten_rows
+from streaming.views.unwritten_findings import platform_findings, unwritten_rows
 from streaming.views.widespread import WidespreadKind
 from udfs.shard.source_gaps import KIND
 
@@ -65,6 +66,7 @@ def families(
     widespread: Sequence[WidespreadKind] = (),
     widespread_kinds: Collection[str] = (),
     freshness: Freshness | None = None,
+    platforms: Sequence[PlatformState] = (),
 ) -> list[Metric]:
     """Return all families, their samples in the order of their labels.
 
@@ -72,6 +74,7 @@ def families(
         widespread: What is open in many groups at once. widespread_kinds: Kinds that may be.
         freshness: Knowledge of the present; figures about the present of an unknown cluster are left out. None if
             everything is known.
+        platforms: How far the pods of each platform are known.
     """
     rebalances = summed(reader, "rebalances", _REBALANCES, _of_rows)
     decided = _decided(rebalances["decided"])
@@ -105,11 +108,12 @@ def families(
             GROUP,
             unknown_lags,
         ),
-        *_of_findings(found, groups, unknown, freshness, names),
+        *_of_findings(found, groups, unknown, _unwritten(found, freshness, names, platforms), {*clusters} - {None}),
         _of_widespread(known_rows(found, unknown), widespread, widespread_kinds, groups),
         _of_rejected(summed(reader, "rejected_events", ["reason"], _of_reasons)["rejected"]),
         *_of_audits(summed(reader, "audits", _AUDITS, _of_verdicts)["audits"], current, groups),
         *([] if freshness is None else of_knowledge(freshness, names, groups, PREFIX)),
+        *of_platforms(platforms, PREFIX),
     ]
 
 
@@ -258,8 +262,8 @@ def _of_findings(
     found: pa.Table,
     groups: GroupLabels,
     unknown: Collection[str],
-    freshness: Freshness | None,
-    clusters: Mapping[str, None],
+    unwritten: Iterable[Row],
+    clusters: Collection[str | None],
 ) -> Iterable[Metric]:
     current: Values = defaultdict(float)
     opened: Values = defaultdict(float)
@@ -275,16 +279,22 @@ def _of_findings(
             current[*key, kind, severity or ""] += closed_at is None
         opened[name, kind, severity or ""] += 1
         closed[name, kind, severity or ""] += closed_at is not None
-    if freshness is not None:
-        for row in unwritten_rows(freshness, _open(found), clusters):
-            # A job that is gone is a finding about all of its clusters.
-            is_one = row["cluster"] in freshness.clusters or row["cluster"] in clusters
-            name = groups.cluster(row["cluster"]) if is_one else ""
-            current[name, "", row["kind"], row["severity"]] += 1
+    for row in unwritten:
+        # A job that is gone is a finding about all of its clusters.
+        name = groups.cluster(row["cluster"]) if row["cluster"] in clusters else ""
+        current[name, "", row["kind"], row["severity"]] += 1
     names = ("kind", "severity")
     yield _gauge("open_findings", "Open findings.", (*GROUP, *names), current)
     yield _counter("findings_opened", "Findings that opened.", ("cluster", *names), opened)
     yield _counter("findings_closed", "Findings that closed.", ("cluster", *names), closed)
+
+
+def _unwritten(
+    found: pa.Table, freshness: Freshness | None, clusters: Mapping[str, None], platforms: Sequence[PlatformState]
+) -> list[Row]:
+    """Return the findings that no job can write."""
+    of_jobs = [] if freshness is None else unwritten_rows(freshness, _open(found), clusters)
+    return [*of_jobs, *platform_findings(platforms)]
 
 
 def _open(found: pa.Table) -> list[Row]:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from prometheus_client.core import GaugeMetricFamily, Metric
 
-from dashboard.metrics.group_labels import GroupLabels
+from dashboard.metrics.group_labels import GroupLabels, label
 from streaming.views.freshness import Freshness
+from streaming.views.platforms import PlatformState
 
 
 def unknown_of(freshness: Freshness, clusters: Iterable[str]) -> frozenset[str]:
@@ -37,15 +38,25 @@ def of_knowledge(freshness: Freshness, clusters: Iterable[str], groups: GroupLab
         if found.state == "unknown" and found.known_until is not None:
             since[key] = min(since.get(key, float("inf")), found.known_until / 1_000)
     text = "1 while all of the cluster's present is known, or it is a recording that is complete; else 0."
-    yield _by_cluster(f"{prefix}source_known", text, known)
+    yield _by(f"{prefix}source_known", text, known)
     text = "Event time of the last knowledge of a cluster; none while it is known."
-    yield _by_cluster(f"{prefix}source_blind_since_timestamp_seconds", text, since)
+    yield _by(f"{prefix}source_blind_since_timestamp_seconds", text, since)
     alive = sum(job.is_alive for job in freshness.jobs)
     yield GaugeMetricFamily(f"{prefix}jobs_alive", "Jobs that have reported beside the tables in time.", value=alive)
 
 
-def _by_cluster(name: str, text: str, values: dict[str, float]) -> Metric:
-    family = GaugeMetricFamily(name, text, labels=("cluster",))
+def of_platforms(platforms: Sequence[PlatformState], prefix: str) -> Iterable[Metric]:
+    """Yield which Kubernetes clusters' pods are known, and since when others are not; no sample if none is."""
+    known = {label(found.platform): float(found.state == "known") for found in platforms}
+    text = "1 while the pods of the Kubernetes cluster, and all that happens to them, are known; else 0."
+    yield _by(f"{prefix}platform_known", text, known, "platform")
+    since = {label(found.platform): found.since / 1_000 for found in platforms if found.state == "unknown"}
+    text = "Until when the pods of the Kubernetes cluster were known; none while they are."
+    yield _by(f"{prefix}platform_blind_since_timestamp_seconds", text, since, "platform")
+
+
+def _by(name: str, text: str, values: dict[str, float], by: str = "cluster") -> Metric:
+    family = GaugeMetricFamily(name, text, labels=(by,))
     for key in sorted(values):
         family.add_metric((key,), values[key])
     return family

@@ -11,7 +11,7 @@ from prometheus_client.exposition import choose_encoder
 
 from dashboard.metrics.families import PREFIX, TABLES_READ, families
 from dashboard.metrics.group_labels import GroupLabels
-from dashboard.metrics.known_sources import of_knowledge
+from dashboard.metrics.known_sources import of_knowledge, of_platforms
 from dashboard.reading.questions import Reading
 from dashboard.reading.snapshots import LIVENESS
 from dashboard.reading.widespread_findings import widespread
@@ -53,6 +53,7 @@ def metrics(request: Request) -> Response:
             widespread=widespread(reading),
             widespread_kinds=reading.widespread.kinds,
             freshness=reading.freshness,
+            platforms=reading.tables.platforms,
         )
         encoded: bytes = encode(_Families([*found, *of_alerts(is_running)]))
         return encoded
@@ -66,7 +67,8 @@ def metrics(request: Request) -> Response:
         # The tables cannot be read, but whether the present is known does not depend on them.
         names = list(reading.freshness.clusters)
         present = of_knowledge(reading.freshness, names, GroupLabels((), names, settings), PREFIX)
-        content = encode(_Families([*present, *of_alerts(is_running)]))
+        pods = of_platforms(reading.tables.platforms, PREFIX)
+        content = encode(_Families([*present, *pods, *of_alerts(is_running)]))
     return Response(content, media_type=content_type)
 
 

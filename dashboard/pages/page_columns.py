@@ -124,6 +124,14 @@ EPISODES = (
     PageColumn("queues_moved", "Moved", "count", wide=True),
 )
 GROUP_FINDINGS = tuple(column for column in FINDINGS if column.name not in ("group_id", "cluster"))
+_PODS = (
+    PageColumn("pod", "Pod", "name", needs_any=("pod",)),
+    PageColumn("workload", "Workload", "text", needs_any=("pod",)),
+    *(
+        PageColumn(name, title, "text", wide=True, needs_any=("pod",))
+        for name, title in (("revision", "Revision"), ("namespace", "Namespace"), ("node", "Node"), ("image", "Image"))
+    ),
+)
 MEMBERS = (
     PageColumn("member_id", "Member", "member"),
     PageColumn("client", "Client", "client"),
@@ -137,6 +145,7 @@ MEMBERS = (
     PageColumn("epoch", "Epoch", "count", wide=True, hint=_EPOCH, needs_any=("epoch",)),
     PageColumn("protocol", "Protocol", "text", wide=True, hint=_PROTOCOL, needs_any=("protocol",)),
     PageColumn("joined_at", "Joined", "time"),
+    *_PODS,
 )
 SESSIONS = (
     PageColumn("member_id", "Member", "member", "member_id"),
@@ -149,12 +158,7 @@ SESSIONS = (
     PageColumn("left_at", "Left", "time", "left_at"),
     PageColumn("left_reason", "How", "text", wide=True),
     PageColumn("last_heartbeat_at", "Last heartbeat", "time", wide=True),
-    PageColumn("pod", "Pod", "name", needs_any=("pod",)),
-    PageColumn("workload", "Workload", "text", needs_any=("pod",)),
-    *(
-        PageColumn(name, title, "text", wide=True, needs_any=("pod",))
-        for name, title in (("revision", "Revision"), ("namespace", "Namespace"), ("node", "Node"), ("image", "Image"))
-    ),
+    *_PODS,
 )
 CLIENTS = (
     PageColumn("client", "Client", "client"),

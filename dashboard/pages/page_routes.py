@@ -30,6 +30,7 @@ from dashboard.reading.window import HOUR_MS, HOURS, last_day, page_time
 from streaming.tables.schema import Row
 from streaming.terminal.format import queue_name
 from streaming.views.group_state_texts import TABLE_STATES
+from streaming.views.platforms import unknown_texts
 from streaming.views.widespread import WidespreadKind
 
 LISTINGS_OF_PAGES = {
@@ -84,6 +85,7 @@ def page(request: Request, template: str, compute: Callable[[Reading], dict[str,
             clock_notes=[running.note for running in freshness.jobs if running.note],
             problem=freshness.problem,
             unreadable=unreadable,
+            platforms=unknown_texts(reading.tables.platforms),
             url=shown,
             path=request.url.path,
             depends=" ".join(sorted(tables)),

@@ -1,7 +1,8 @@
 """Dashboard: the predefined questions, one SQL text each, for Spark, DuckDB and Trino, read from neighbouring files.
 
 A file begins with its title, its explanation and the names of its parameters. Its text runs in all three systems; if
-they differ, `NAME.spark.sql` or `NAME.trino.sql` has the text for one of them. The session's time zone is UTC.
+they differ, `NAME.spark.sql` or `NAME.trino.sql` has the text for one of them. A text that questions share, except for
+one column and its value, is in `NAME.shared.sql`. The session's time zone is UTC.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from importlib.resources import files
 from typing import Literal, TypeAlias, get_args
 
 from streaming.settings.suggestions import did_you_mean
+from streaming.tables.columns import TRIGGERS
 from streaming.tables.errors import NotFoundError
 from streaming.tables.schema import TABLES
 from streaming.terminal.format import time_text
@@ -23,6 +25,25 @@ DIALECTS: Sequence[Dialect] = get_args(Dialect)
 Value: TypeAlias = str | int
 
 _PARAMETER = re.compile(r"(?<![:\w]):([a-z_]+)\b")
+_SHARED = "shared: "
+# How each system turns the lists in shared texts into rows.
+_LISTS: Mapping[Dialect, Mapping[str, str]] = {
+    "duckdb": {
+        "cause": "cause",
+        "causes": "CROSS JOIN UNNEST(triggers) AS causes (cause)",
+        "hosts": "CROSS JOIN UNNEST(life.hosts) AS names (host)",
+    },
+    "spark": {
+        "cause": "cause",
+        "causes": "LATERAL VIEW EXPLODE(triggers) causes AS cause",
+        "hosts": "LATERAL VIEW EXPLODE(life.hosts) names AS host",
+    },
+    "trino": {
+        "cause": "causes",
+        "causes": f"CROSS JOIN UNNEST(triggers) AS causes ({', '.join(part.name for part in TRIGGERS.value_type)})",
+        "hosts": "CROSS JOIN UNNEST(life.hosts) AS names (host)",
+    },
+}
 # The range of event times, so that without a span every row counts.
 _UNLIMITED = 2**31
 _FIRST_MS, _LAST_MS = 946_684_800_000, 4_102_444_800_000
@@ -152,11 +173,15 @@ def _is_sql(name: str) -> bool:
 
 def _question(name: str, found: Mapping[str, str]) -> Question:
     head, text = _split(found[f"{name}.sql"])
-    title, *explanation, parameters = head
     texts: dict[Dialect, str] = {}
+    if head[-1].startswith(_SHARED):
+        shared, column, value = re.split(r", | = ", head.pop().removeprefix(_SHARED), maxsplit=2)
+        text = found[f"{shared}.shared.sql"]
+        texts = {of: text.format(column=column, value=value, **_LISTS[of]) for of in DIALECTS}
+    title, *explanation, parameters = head
     for dialect in DIALECTS:
         other = found.get(f"{name}.{dialect}.sql")
-        texts[dialect] = text if other is None else _split(other)[1]
+        texts.setdefault(dialect, text if other is None else _split(other)[1])
     names = [parameter.strip() for parameter in parameters.removeprefix("parameters:").split(",")]
     return Question(name, title, " ".join(explanation), names, texts)
 

@@ -11,7 +11,7 @@ SELECT
     detail AS cause_detail,
     rebalance_id
 FROM rebalances
-    CROSS JOIN UNNEST(triggers) AS causes (kind, member_id, topic, detail, event_id, client)
+    CROSS JOIN UNNEST(triggers) AS causes (kind, member_id, topic, detail, event_id, client, host, part_of)
 WHERE event_time >= CAST(:since AS TIMESTAMP) AND event_time < CAST(:until AS TIMESTAMP)
     AND (:cluster = '' OR cluster = :cluster)
     AND (:group = '' OR group_id = :group)

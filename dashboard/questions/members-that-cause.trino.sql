@@ -8,7 +8,7 @@ SELECT
     COUNT(DISTINCT member_id) AS member_ids,
     MAX(event_time) AS last_at
 FROM rebalances
-    CROSS JOIN UNNEST(triggers) AS causes (kind, member_id, topic, detail, event_id, client)
+    CROSS JOIN UNNEST(triggers) AS causes (kind, member_id, topic, detail, event_id, client, host, part_of)
 WHERE client IS NOT NULL
     AND event_time >= CAST(:since AS TIMESTAMP) AND event_time < CAST(:until AS TIMESTAMP)
     AND (:cluster = '' OR cluster = :cluster)

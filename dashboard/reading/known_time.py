@@ -14,7 +14,7 @@ from streaming.terminal.format import count
 from streaming.views.freshness import ClusterFreshness
 from streaming.views.known_clusters import known_clusters
 from streaming.views.known_clusters import newest_by_cluster as newest_in_tables
-from streaming.views.unwritten_findings import unwritten_rows
+from streaming.views.unwritten_findings import platform_findings, unwritten_rows
 from udfs.shard.source_gaps import KIND
 
 Headline: TypeAlias = Literal["live", "blind", "recording"]
@@ -103,11 +103,12 @@ def headline(reading: Reading) -> Headline:
 
 def unwritten_findings(reading: Reading) -> list[Row]:
     """Return findings that no job can write, as open rows of ``findings``: that none is alive, or learns nothing."""
+    of_pods = platform_findings(reading.tables.platforms)
     names = cluster_names(reading)
     if not reading.freshness.blind(names):
-        return []
+        return of_pods
     rows = reading.tables.rows("findings", where={"kind": KIND}, keep=lambda found: found["closed_at"].is_null())
-    return unwritten_rows(reading.freshness, rows, newest_by_cluster(reading))
+    return [*unwritten_rows(reading.freshness, rows, newest_by_cluster(reading)), *of_pods]
 
 
 def job_rows(reading: Reading) -> list[Row]:

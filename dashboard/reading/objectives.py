@@ -18,7 +18,7 @@ from streaming.tables.schema import Row
 from streaming.views.freshness import ClusterFreshness
 from streaming.views.group_health import SEVERITIES
 from streaming.views.known_clusters import first_by_cluster, known_clusters
-from streaming.views.platforms import unknown_platforms
+from streaming.views.platforms import unknown_texts
 from streaming.views.reader import Reader, holds_at, time_scalar
 from streaming.views.widespread import WidespreadKind, widespread_kinds
 
@@ -152,7 +152,7 @@ def evaluate(
         blind_state=objectives.blind_state,
         recordings=[status for status in reported if status.state == "recording"],
         info=sum(row["severity"] == "info" for row in found),
-        platforms=unknown_platforms(tables, at) if at_ms is None else (),
+        platforms=unknown_texts(tables.platforms) if at_ms is None else (),
     )
 
 

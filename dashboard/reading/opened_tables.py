@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from deltalake import DeltaTable
 
     from streaming.views.freshness import Freshness
+    from streaming.views.platforms import PlatformState
 
 
 class OpenedTables(Reader):
@@ -41,6 +42,14 @@ class OpenedTables(Reader):
         from streaming.views.liveness_reader import read_freshness
 
         return read_freshness(self._root)
+
+    @property
+    def platforms(self) -> Sequence[PlatformState]:
+        """Return how far the pods of each platform are known now."""
+        from streaming.machine.clock import now_ms
+        from streaming.views.platforms import followed_rows, platform_states
+
+        return platform_states(followed_rows(self), now_ms())
 
     @property
     def has_tables(self) -> bool:

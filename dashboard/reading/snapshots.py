@@ -12,13 +12,15 @@ from deltalake import DeltaTable
 
 from dashboard.reading.dependencies import note_reads
 from dashboard.reading.opened_tables import OpenedTables
+from streaming.machine.clock import now_ms
 from streaming.machine.logs import logger
 from streaming.settings.locations import Location
 from streaming.stores.failure import StoreAwayError, is_passing, one_line
 from streaming.tables.location import table_to_read, table_uri
-from streaming.tables.schema import TABLES
+from streaming.tables.schema import TABLES, Row
 from streaming.views.freshness import Freshness
 from streaming.views.liveness_reader import LivenessReader
+from streaming.views.platforms import PlatformState, followed_rows, platform_states
 
 # A table that was replaced by another one keeps its name, so each handle is reopened this often.
 REOPENED_AFTER_POLLS = 60
@@ -56,6 +58,9 @@ class TableSnapshots(OpenedTables):
         # Why the store does not answer, from the running or the last poll; and when it last answered.
         self._away, self._answered_s = "", time.monotonic()
         self._freshness = Freshness()
+        # The annotations that say until when pods are known, and how far they are.
+        self._followed: list[Row] = []
+        self._platforms: Sequence[PlatformState] = ()
         self._polls = 0
         self._problems: dict[str, str] = {}  # by table, as logged
         self._refreshing = threading.Lock()
@@ -71,6 +76,12 @@ class TableSnapshots(OpenedTables):
         """Return what was known of the present at the last refresh."""
         note_reads([LIVENESS])
         return self._freshness
+
+    @property
+    def platforms(self) -> Sequence[PlatformState]:
+        """Return how far the pods of each platform were known at the last refresh."""
+        note_reads([LIVENESS])
+        return self._platforms
 
     @property
     def has_tables(self) -> bool:
@@ -93,7 +104,8 @@ class TableSnapshots(OpenedTables):
             # Liveness is read again, because tables may have taken long. It is read before its version: a page of the
             # older version may show more, and is then made again.
             self._freshness = self._liveness.evaluate(unread=self._away)
-            found[LIVENESS] = version_of(self._freshness, self._problems)
+            self._follow_platforms(found["annotations"])
+            found[LIVENESS] = version_of(self._freshness, self._problems, self._platforms)
             changed = frozenset(name for name, version in found.items() if version != self._versions[name])
             self._versions = found
             self._polls += 1
@@ -119,6 +131,15 @@ class TableSnapshots(OpenedTables):
         elif self._problems.get(name) == _UNREADABLE:
             self._note(name, None)
         return version
+
+    def _follow_platforms(self, version: int) -> None:
+        """Read until when pods are known, if the table has a new version, and see what that means now."""
+        if version != self._versions["annotations"]:
+            try:
+                self._followed = followed_rows(self)
+            except Exception as error:  # noqa: BLE001 - as in ``_follow``; the next version is read again
+                _log.debug("the annotations cannot be read", exc_info=error)
+        self._platforms = platform_states(self._followed, now_ms())
 
     def _newest(self, name: str) -> int:
         handle = self._handles.get(name)
@@ -155,7 +176,7 @@ class TableSnapshots(OpenedTables):
         return self._handles.get(name)
 
 
-def version_of(freshness: Freshness, unreadable: Mapping[str, str]) -> int:
+def version_of(freshness: Freshness, unreadable: Mapping[str, str], platforms: Sequence[PlatformState] = ()) -> int:
     """Return a number that changes with the displayed liveness, and with tables that cannot be read.
 
     The end of knowledge is displayed for a cluster that is not known up to now.
@@ -170,4 +191,6 @@ def version_of(freshness: Freshness, unreadable: Mapping[str, str]) -> int:
         for cluster in freshness.clusters.values()
     ]
     jobs = sorted((job.app_id, job.is_alive, job.state, job.text, job.note) for job in freshness.jobs)
-    return crc32(repr((clusters, jobs, freshness.problem, sorted(unreadable.items()))).encode("utf-8", "replace"))
+    pods = [(found.platform, found.text) for found in platforms]
+    shown = (clusters, jobs, freshness.problem, sorted(unreadable.items()), pods)
+    return crc32(repr(shown).encode("utf-8", "replace"))

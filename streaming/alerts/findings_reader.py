@@ -18,10 +18,11 @@ from streaming.tables.schema import Row
 from streaming.views.freshness import UNREADABLE_AFTER_MS, Freshness
 from streaming.views.known_clusters import newest_by_cluster
 from streaming.views.liveness_reader import LivenessReader
+from streaming.views.platforms import followed_rows, platform_states
 from streaming.views.reader import Reader
 from streaming.views.rebalance_costs import Cost, costs_before
 from streaming.views.related_annotations import DEFAULT_SPANS, AnnotationSpans, of_findings
-from streaming.views.unwritten_findings import unreadable_finding, unwritten_rows
+from streaming.views.unwritten_findings import platform_findings, unreadable_finding, unwritten_rows
 from streaming.views.widespread import WidespreadKind, widespread_kinds
 
 # A kind also ceases to be widespread as time passes without a change of tables, so it is computed this often.
@@ -78,6 +79,8 @@ class FindingsReader:
         self._clusters: Mapping[str, int | None] | None = None
         self._settled: Mapping[str, int | None] = {}
         self._clusters_at_ms = 0
+        # The annotations that say until when pods are known.
+        self._followed: Sequence[Row] = ()
 
     def read(self, awaited: set[str]) -> CurrentFindings:
         """Return the open findings, and those of ``awaited`` that closed or have no row.
@@ -125,6 +128,7 @@ class FindingsReader:
         before = self._unwritten
         self._read_clusters()
         rows = unwritten_rows(self._freshness, found.current.values(), self._settled)
+        rows += platform_findings(platform_states(self._followed, self._now_ms()))
         self._unwritten = {row["finding_id"]: row for row in rows}
         over = found.missing & before.keys() - self._unwritten.keys()
         ended = {name: {**before[name], "closed_at": self._now_ms()} for name in over}
@@ -136,13 +140,14 @@ class FindingsReader:
         )
 
     def _read_clusters(self) -> None:
-        """Read the clusters that the tables know, now and then; one that is new counts from the next time."""
+        """Read the clusters and platforms of the tables now and then; a new cluster counts from the next time."""
         now_ms = self._now_ms()
         if self._clusters is not None and now_ms < self._clusters_at_ms + _CLUSTERS_EVERY_MS:
             return
         self._clusters_at_ms = now_ms
         try:
-            found = newest_by_cluster(Reader(self._root))
+            reader = Reader(self._root)
+            found, self._followed = newest_by_cluster(reader), followed_rows(reader)
         except NoTablesError:
             found = {}
         except (OSError, DeltaError) as error:

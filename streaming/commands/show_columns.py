@@ -54,7 +54,9 @@ def member_columns(rows: Sequence[Row]) -> list[Shown]:
     return [
         name_field("CONSUMER-ID", "member_id", brief_id),
         field("GROUP-INSTANCE-ID", "instance_id", is_wide=True),
-        field("HOST", "host"),
+        # In a narrow space the pods of all say more than their addresses.
+        field("HOST", "host", is_wide=bool(rows) and all(row.get("pod") is not None for row in rows)),
+        *([name_field("POD", "pod")] if any(row.get("pod") is not None for row in rows) else []),
         field("CLIENT-ID", "client_id", is_wide=True),
         field("CLIENT", "client", is_wide=True),
         Shown("#PARTITIONS", lambda row: str(len(held(row)))),
@@ -66,8 +68,8 @@ def member_columns(rows: Sequence[Row]) -> list[Shown]:
         *some("target", Shown("TARGET-ASSIGNMENT", lambda row: queues_text(row["target"]))),
         *some("protocol", field("PROTOCOL", "protocol")),
         *some("process_id", field("PROCESS", "process_id")),
-        *some("pod", field("POD", "pod"), field("WORKLOAD", "workload"), field("REVISION", "revision")),
-        *some("pod", field("NAMESPACE", "namespace"), field("NODE", "node"), field("IMAGE", "image")),
+        *some("pod", field("WORKLOAD", "workload"), field("REVISION", "revision"), field("NAMESPACE", "namespace")),
+        *some("pod", field("NODE", "node"), field("IMAGE", "image")),
         time_field("JOINED", "joined_at", is_wide=True),
     ]
 

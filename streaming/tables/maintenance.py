@@ -13,14 +13,17 @@ import pyarrow.compute as pc
 
 from streaming.machine import clock
 from streaming.settings.locations import Location
+from streaming.tables.annotation_table import ANNOTATIONS
+from streaming.tables.arrow_rows import from_arrow_columns
 from streaming.tables.engine import DeltaRsEngine, Engine
+from streaming.tables.journal_entries import RowFilter
 from streaming.tables.journal_progress import from_mark
 from streaming.tables.materializer import progress_id
 from streaming.tables.projections import PROJECTIONS
 from streaming.tables.retention import RETENTIONS, OldRows
 from streaming.tables.schema import CHANGES, GROUPS, TABLES
 from streaming.tables.writer import LogTruncatedError, TableWriter, Upkeep
-from udfs.model.annotations import NO_CLUSTER
+from udfs.model.annotations import FOLLOWED_KIND, NO_CLUSTER
 
 # Each change of a group is in `group_minutes`, progress without changes is in `queue_progress`, and a cluster without
 # groups has topics.
@@ -120,7 +123,16 @@ def _old_rows(name: str, newest: Mapping[str, int] | int, keep_ms: int, writers:
         batches = [] if present is None else present.rows_at(present.refresh(), ["cluster", "group_id"])
         return {pair for batch in batches for pair in zip(*(batch[at].to_pylist() for at in (0, 1)), strict=True)}
 
-    return OldRows(RETENTIONS[name], {cluster: time - keep_ms for cluster, time in newest.items()}, groups)
+    old = OldRows(RETENTIONS[name], {cluster: time - keep_ms for cluster, time in newest.items()}, groups)
+    return old._replace(followed=_followed(writers[name], old)) if name == ANNOTATIONS.name else old
+
+
+def _followed(annotations: TableWriter, old: OldRows) -> Mapping[str, int]:
+    """Return since when the pods of each platform are followed; a collector that was given up long ago is left out."""
+    rows = annotations.read(RowFilter({"kind": [FOLLOWED_KIND]}))
+    names = ("platform", "cluster", "began_at", "written_at")
+    found = zip(*from_arrow_columns(rows, names), strict=True)
+    return {platform: began for platform, cluster, began, written in found if written >= old.before(cluster)}
 
 
 def _all_have_passed(writers: Mapping[str, TableWriter], old: OldRows) -> bool:

@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 
 from streaming.tables.predicates import Dialect
 from streaming.tables.schema import TABLES
+from udfs.model.annotations import POD_KIND
 
 # Two extra columns: rows before this time are dropped, and how many these are.
 BOUND, ROWS = "bound", "rows"
@@ -69,11 +70,14 @@ class OldRows(NamedTuple):
         before_ms: Rows with an older time are dropped, by cluster or for all clusters. A cluster that is not named
             keeps its rows. An empty name stands for rows of no cluster: annotations.
         groups: The existing groups, as (cluster, group_id); the last rows of all others are dropped as well.
+        followed: Platform -> since when its pods are followed. An annotation that says since then that a pod has its
+            addresses, and not until when, still holds: it stays.
     """
 
     rule: AgeRule
     before_ms: Mapping[str, int] | int
     groups: Callable[[], Set[tuple[str, str]]] = frozenset
+    followed: Mapping[str, int] = MappingProxyType({})
 
     @property
     def newest_ms(self) -> int:
@@ -99,7 +103,19 @@ def condition(old: OldRows, dialect: Dialect) -> str:
     if isinstance(old.before_ms, int):
         return f"{time} < {dialect.time(old.before_ms)}"
     tests = [f"({_of(name, dialect)} AND {time} < {dialect.time(ms)})" for name, ms in old.before_ms.items()]
-    return f"({' OR '.join(tests)})" if tests else "false"
+    return f"({' OR '.join(tests)}){_not_running(old, dialect)}" if tests else "false"
+
+
+def _not_running(old: OldRows, dialect: Dialect) -> str:
+    """Return SQL that leaves out the lives of pods that still run; empty if no pods are followed."""
+    running = [
+        f"(platform = {dialect.text(platform)} AND written_at >= {dialect.time(since)})"
+        for platform, since in sorted(old.followed.items())
+    ]
+    if not running:
+        return ""
+    pods = f"kind = {dialect.text(POD_KIND)} AND ended_at IS NULL AND ({' OR '.join(running)})"
+    return f" AND ({pods}) IS NOT TRUE"
 
 
 def _of(cluster: str, dialect: Dialect) -> str:

@@ -6,6 +6,7 @@ import pyarrow.compute as pc
 
 from streaming.tables.schema import MEMBERS, Row
 from streaming.views.group_state_texts import is_under_way
+from streaming.views.pods import NO_POD
 from streaming.views.reader import Reader, Within
 
 DEPARTURES = ("session_expired", "member_left", "member_gone")  # kinds of causes
@@ -27,7 +28,8 @@ def with_current_assignment(group: Row, found: list[Row]) -> list[Row]:
     under_way = group.get("reconciling")
     if under_way is not None:
         sessions = {row["member_id"]: row for row in found}
-        new = dict.fromkeys(MEMBERS.names) | {"computed": [], "reported": None, "agrees": None}
+        new = dict.fromkeys(MEMBERS.names) | NO_POD
+        new |= {"computed": [], "reported": None, "agrees": None}
         new |= {"cluster": group["cluster"], "group_id": group["group_id"]}
         return [_reconciling(group, listed, sessions.get(listed["member_id"], new)) for listed in under_way]
     listed = group.get("member_epochs")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+from typing import Literal, NamedTuple
+
 from streaming.tables.schema import Row
 from streaming.terminal.format import time_text
 from streaming.views.reader import Reader
@@ -11,23 +14,60 @@ from udfs.model.annotations import FOLLOWED_KIND
 _SILENT_AFTER_MS = 90_000
 # A collector that was given up is mentioned for so long.
 _FORGOTTEN_AFTER_MS = 7 * 86_400_000
+# Anyone may write annotations: beyond this many platforms the last by name are left out.
+_MOST = 100
 
 
-def unknown_platforms(reader: Reader, now_ms: int) -> list[str]:
-    """Return a sentence for each platform whose pods, or a part of what happens to them, are not known now."""
-    rows = reader.rows("annotations", where={"kind": FOLLOWED_KIND})
-    rows.sort(key=lambda row: row["annotation_id"])
-    texts = (_unknown(row, now_ms) for row in rows if now_ms - row["written_at"] < _FORGOTTEN_AFTER_MS)
-    return [text for text in texts if text]
+class PlatformState(NamedTuple):
+    """Whether the pods of one platform, and what happens to them, are known now.
+
+    Attributes:
+        cluster: The cluster whose members run there; None for any.
+        known_until: Until when its pods are known, epoch ms; None if they never were.
+        since: From when on they are not known, epoch ms, or since when somebody tries to follow them.
+        text: What is not known, as a sentence; empty if all is.
+    """
+
+    platform: str
+    cluster: str | None
+    state: Literal["known", "partly_known", "unknown"]
+    known_until: int | None
+    since: int
+    text: str
 
 
-def _unknown(row: Row, now_ms: int) -> str:
-    """Return what is not known of a platform; empty if all is."""
-    about, known_until = f"kubernetes cluster {row['platform']}", row["ended_at"]
+def followed_rows(reader: Reader) -> list[Row]:
+    """Return the annotations that say until when the pods of each platform are known."""
+    rows = [row for row in reader.rows("annotations", where={"kind": FOLLOWED_KIND}) if row["platform"]]
+    return sorted(rows, key=lambda row: (row["platform"], row["annotation_id"]))
+
+
+def platform_states(followed: Iterable[Row], now_ms: int) -> list[PlatformState]:
+    """Return how far each platform is known at a time, by name.
+
+    Args:
+        followed: As ``followed_rows`` returns them.
+    """
+    recent = {row["platform"]: row for row in followed if now_ms - row["written_at"] < _FORGOTTEN_AFTER_MS}
+    return [_state(row, now_ms) for row in list(recent.values())[:_MOST]]
+
+
+def unknown_texts(platforms: Sequence[PlatformState]) -> list[str]:
+    """Return a sentence for each platform whose pods, or a part of what happens to them, are not known."""
+    return [found.text for found in platforms if found.text]
+
+
+def _state(row: Row, now_ms: int) -> PlatformState:
+    known_until = row["ended_at"]
+    since = row["began_at"] if known_until is None else known_until
+    about = f"kubernetes cluster {row['platform']}"
     _, _, problem = row["text"].partition("; ")
     if known_until is not None and now_ms - known_until < _SILENT_AFTER_MS:
-        return f"{about} is partly known: {problem}" if problem else ""
-    since = "never were" if known_until is None else f"are not known since {time_text(known_until)}"
+        partly = f"{about} is partly known: {problem}" if problem else ""
+        state: Literal["known", "partly_known"] = "partly_known" if problem else "known"
+        return PlatformState(row["platform"], row["cluster"], state, known_until, since, partly)
+    when = "never were known" if known_until is None else f"are not known since {time_text(known_until)}"
     if now_ms - row["written_at"] >= _SILENT_AFTER_MS:
         problem = "its collector has written nothing since"
-    return f"the pods of {about} {since}{' known' if known_until is None else ''}{f': {problem}' if problem else ''}"
+    text = f"the pods of {about} {when}{f': {problem}' if problem else ''}"
+    return PlatformState(row["platform"], row["cluster"], "unknown", known_until, since, text)

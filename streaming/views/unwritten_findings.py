@@ -1,4 +1,4 @@
-"""Shell: the rows of findings that no job can write: that none is alive, or learns nothing of a cluster."""
+"""Shell: the rows of findings that no job can write: that none is alive, or learns nothing of a cluster or of pods."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ from streaming.machine.clock import now_ms
 from streaming.tables.schema import TABLES
 from streaming.terminal.format import second_text
 from streaming.views.freshness import ClusterFreshness, Freshness, JobFreshness
+from streaming.views.platforms import PlatformState
 from udfs.model.first_few import first_few
 from udfs.shard.source_gaps import KIND, silent_found
 
 GONE_KIND, STOPPED_KIND, UNREADABLE_KIND = "job_silent", "job_stopped", "tables_unreadable"
+PODS_KIND = "pods_unknown"
 _NAMED = 5
 
 
@@ -37,6 +39,27 @@ def unwritten_rows(
         newest = max((at for name in unreported if (at := clusters[name]) is not None), default=None)
         rows.append(_unreported_finding(unreported, freshness.of(unreported[0]).reason, newest))
     return [row for row in rows if row["finding_id"] not in reported]
+
+
+def platform_findings(platforms: Iterable[PlatformState]) -> list[dict[str, Any]]:
+    """Return the findings that the pods of platforms are not known, the same in each process."""
+    advice = (
+        "Start `collect --kubernetes` again, or give it access. Rebalances are known all the same, but members that"
+        " joined since name no pod."
+    )
+    return [
+        _finding(
+            PODS_KIND,
+            _identity(found.platform, PODS_KIND, found.since),
+            found.cluster,
+            found.since,
+            "warning",
+            f"{found.text[0].upper()}{found.text[1:]}.",
+            advice,
+        )
+        for found in platforms
+        if found.state == "unknown"
+    ]
 
 
 def unreadable_finding(since_ms: int, reason: str) -> dict[str, Any]:

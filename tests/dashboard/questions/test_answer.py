@@ -16,6 +16,7 @@ from dashboard.reading.queries import Queries
 from streaming.tables.arrow_rows import to_arrow
 from streaming.tables.schema import TABLES, Row
 from streaming.tables.shared_columns import COST_NAMES
+from streaming.views.pods import Pods
 from streaming.views.reader import Reader
 from tests.dashboard.demo_tables import SPAN_MS, START_MS
 
@@ -127,6 +128,45 @@ def _(tables: Tables) -> Any:
         unknown = total_or_null(row["outage_unknown_queues"] for row in rows)
         messages = [total_or_null(row[name] for row in rows) for name in COST_NAMES]
         yield *key, len(rows), *bounds, unknown, mean, *messages, total(row["queues_moved"] for row in rows)
+
+
+def of_pods(tables: Tables, named: Callable[[Row], str | None]) -> Any:
+    """Return the costs by what a pod has, with each cause's pod as ``Pods`` finds it by its address."""
+    lives = [row for row in tables["annotations"] if row["kind"] == "pod"]
+    pods = Pods(lives, [row for row in tables["annotations"] if row["kind"] == "pods_followed"])
+    found: dict[tuple[Any, str], tuple[dict[str, Row], set[str]]] = {}
+    for row in tables["rebalances"]:
+        for member_id in {trigger["member_id"] for trigger in row["triggers"]} - {None}:
+            group = (row["cluster"], row["group_id"], member_id)
+            of_member = by(tables["members"], "cluster", "group_id", "member_id").get(group, [])
+            begun = [each for each in of_member if each["joined_at"] <= row["event_time"]]
+            last = max(begun, key=lambda each: each["joined_at"], default={})
+            life = pods.of({name: last.get(name) for name in ("cluster", "address", "joined_at")})
+            value = None if life is None else named(life)
+            key = (None, "unknown") if life is None else (life["platform"], value or "unknown")
+            rebalances, member_ids = found.setdefault(key, ({}, set()))
+            rebalances[row["rebalance_id"]] = row
+            member_ids.add(member_id)
+    for key, (of_key, member_ids) in found.items():
+        rows = list(of_key.values())
+        bounds = [seconds(row[name] for row in rows) for name in ("outage_min_ms", "outage_max_ms")]
+        names = ("outage_unknown_queues", *COST_NAMES, "queues_moved")
+        yield *key, len(rows), len(member_ids), *bounds, *(total_or_null(row[name] for row in rows) for name in names)
+
+
+@expected("cost-by-workload")
+def _(tables: Tables) -> Any:
+    return of_pods(tables, lambda life: f"{life['namespace']}/{life['workload'] or 'pod ' + life['pod']}")
+
+
+@expected("cost-by-node")
+def _(tables: Tables) -> Any:
+    return of_pods(tables, lambda life: life["node"])
+
+
+@expected("cost-by-image")
+def _(tables: Tables) -> Any:
+    return of_pods(tables, lambda life: life["image"])
 
 
 @expected("longest-outages")
@@ -304,7 +344,74 @@ def test_the_answer_is_that_of_the_rows(demo_tables: Path, tables: Tables, name:
     assert in_order(found) == in_order(worked_out)
 
 
+def life(name: str, address: str, began: int, ended: int | None = None, **more: Any) -> Row:
+    about = {"namespace": "shop", "workload": "deployment orders", "node": "n1", "image": "orders:1"}
+    at = {"began_at": START_MS + began, "ended_at": None if ended is None else START_MS + ended}
+    row = {"annotation_id": name, "kind": "pod", "platform": "k", "pod": name, "hosts": [address, name]}
+    return row | about | at | {"written_at": START_MS + began} | more
+
+
+def of_members(*members: tuple[str, str | None, int]) -> dict[str, list[Row]]:
+    """Return a rebalance that each of these members caused, and one that no member caused.
+
+    Args:
+        members: Id, address, and ms of the beginning of its session.
+    """
+    group = {"cluster": "c", "group_id": "g"}
+    costs = {"outage_max_ms": 4_000, "queues_moved": 2, "repeated_messages": 7}
+
+    def rebalance(name: str, at: int, *causes: str | None) -> Row:
+        triggers = [{"kind": "session_expired", "member_id": member_id} for member_id in causes]
+        return group | costs | {"rebalance_id": name, "event_time": START_MS + at, "triggers": triggers}
+
+    return {
+        "rebalances": [
+            *(rebalance(f"of {name}", 900, name) for name, _, _ in members),
+            rebalance("of all", 901, *(name for name, _, _ in members), members[0][0]),
+            rebalance("of the first", 902, members[0][0]),
+            rebalance("of none", 903, None),
+        ],
+        "members": [
+            group | {"member_id": name, "address": address, "joined_at": START_MS + joined}
+            for name, address, joined in members
+        ]
+        # It came back after the rebalances.
+        + [group | {"member_id": members[0][0], "address": "elsewhere", "joined_at": START_MS + 950}],
+    }
+
+
+COSTS_OF_PODS: dict[str, list[Row]] = of_members(
+    ("m1", "a1", 100),
+    ("m2", "a2", 100),
+    ("of no address", None, 100),
+    ("before its pod", "a1", 49),
+    ("in the next pod", "a1", 200),
+    ("of another cluster", "a3", 100),
+    ("in one of two", "a4", 100),
+    ("until it was known", "a5", 120),
+    ("after it was known", "a5", 121),
+    ("of a pod of nobody", "a6", 100),
+) | {
+    "annotations": [
+        life("p1", "a1", 50, 200),
+        life("p2", "a2", 60),
+        life("next", "a1", 200, node="n2", image="orders:2"),
+        life("p3", "a3", 50, cluster="another"),
+        life("p4", "a4", 50),
+        life("p4 again", "a4", 60),
+        life("p5", "a5", 50, platform="killed"),
+        life("p6", "a6", 50, workload=None),
+        {"annotation_id": "f", "kind": "pods_followed", "platform": "k"}
+        | {"began_at": START_MS + 50, "ended_at": START_MS + 900, "written_at": START_MS + 900},
+        {"annotation_id": "g", "kind": "pods_followed", "platform": "killed"}
+        | {"began_at": START_MS, "ended_at": START_MS + 120, "written_at": START_MS + 900},
+        {"annotation_id": "d", "kind": "deploy", "hosts": ["a1"], "began_at": START_MS, "written_at": START_MS},
+    ]
+}
+
+
 PLANTED: dict[str, dict[str, list[Row]]] = {
+    **dict.fromkeys(("cost-by-workload", "cost-by-node", "cost-by-image"), COSTS_OF_PODS),
     "cost-by-cause": {
         "rebalances": [
             {"cluster": "c", "trigger": trigger, "event_time": START_MS, "queues_moved": 1}
@@ -354,8 +461,20 @@ def test_rows_that_the_demo_lacks_are_found_among_planted_ones(name: str) -> Non
     found = answer(question(name), reader, Queries(memory_bytes=1 << 28, timeout_ms=60_000), {})
     full = {table: [dict.fromkeys(TABLES[table].names) | row for row in each] for table, each in rows.items()}
     worked_out = list(EXPECTED[name](full))
-    assert len(worked_out) == 2
+    assert len(worked_out) >= 2
     assert in_order(tuple(row.values()) for row in found.rows) == in_order(worked_out)
+
+
+def test_members_whose_pods_are_not_known_are_counted() -> None:
+    reader: Any = PlantedReader(COSTS_OF_PODS)
+    found = answer(question("cost-by-node"), reader, Queries(memory_bytes=1 << 28, timeout_ms=60_000), {}).rows
+    counts = [[row[name] for name in ("platform", "node", "rebalances", "member_ids", "outage_max_s")] for row in found]
+    assert counts == [
+        [None, "unknown", 6, 5, 24.0],
+        ["k", "n1", 5, 3, 20.0],
+        ["k", "n2", 2, 1, 8.0],
+        ["killed", "n1", 2, 1, 8.0],
+    ]
 
 
 @pytest.mark.parametrize("name", questions())

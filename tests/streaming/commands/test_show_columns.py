@@ -36,6 +36,20 @@ def test_members_have_the_columns_of_which_some_has_a_value() -> None:
     assert more == ["TARGET-ASSIGNMENT", "PROTOCOL", "PROCESS"]
 
 
+@pytest.mark.parametrize(
+    ("pods", "host", "pod"),
+    [((), True, False), ((None, None), True, False), (("p", None), True, True), (("p", "q"), False, True)],
+)
+def test_in_a_narrow_space_members_have_pods_for_hosts_where_all_are_known(
+    pods: tuple[str | None, ...], host: bool, pod: bool
+) -> None:
+    shown = member_columns([{"pod": name} for name in pods])
+    assert {column.header for column in shown} >= {"HOST"}
+    narrow = [column.header for column in shown if not column.is_wide]
+    assert ("HOST" in narrow, "POD" in narrow) == (host, pod)
+    assert not {"WORKLOAD", "IMAGE"} & {*narrow}
+
+
 def test_brokers_are_shown_where_queues_have_them() -> None:
     kafka, rocketmq = titles(progress_columns([{"broker": None}])), titles(progress_columns([{"broker": "b"}]))
     assert kafka[:3] == ["GROUP", "TOPIC", "PARTITION"]

@@ -19,6 +19,7 @@ from streaming.tables.schema import CHANGES, GROUPS, TABLES, Row
 from streaming.tables.writer import Edit, Mark
 from tests.streaming.tables.journals import T0, Journal, annotated, stable
 from tests.streaming.tables.test_materializer import content, contents, some_changes, write
+from tests.streaming.views.annotated_story import annotate, annotation
 
 HOUR = 3_600_000
 YEARS = 100 * 365 * 24 * HOUR
@@ -124,6 +125,40 @@ def test_annotations_of_no_cluster_age_by_the_newest_event_of_any(tmp_path: Path
     kept_up(tmp_path, annotations=HOUR)
     found = {row["annotation_id"] for row in content(tmp_path, "annotations")}
     assert found == {"a 9", "b 0", "b 9", "any 9", "of a cluster without events"}
+
+
+def test_the_lives_of_pods_that_run_stay_as_long_as_they_are_followed(tmp_path: Path) -> None:
+    """Their annotations are written once, when they begin, which may be months ago."""
+    history = Journal()
+    write(tmp_path, [history.change(9 * HOUR, stable(1)), annotated(0, "deploy")], 0)
+    Materializer(tmp_path, 0).run()
+
+    def life(name: str, platform: str, written: int, ended: int | None = None) -> Row:
+        return annotation(name, written, ended, kind="pod", platform=platform)
+
+    def followed(platform: str, since: int, until: int) -> Row:
+        row = annotation(f"followed {platform}", since, until, kind="pods_followed", platform=platform)
+        return row | {"written_at": T0 + until}
+
+    annotate(
+        tmp_path,
+        followed("k", 5, 9 * HOUR),
+        life("runs", "k", 6),
+        life("ended long ago", "k", 6, 7),
+        life("ended now", "k", 9 * HOUR, 9 * HOUR),
+        # A killed process wrote it, and the next one does not know it: it may be over.
+        life("written before the collector began", "k", 4),
+        followed("it's", 5, 9 * HOUR),
+        life("runs elsewhere", "it's", 5),
+        followed("given up", 5, HOUR),
+        life("of a collector that was given up", "given up", 6),
+        life("of a platform that nobody follows", "unknown", 6),
+    )
+    planned = optimize(tmp_path, keep_ms=KEPT | {"annotations": HOUR}, vacuum_after_ms=YEARS, dry_run=True)
+    dropped = {kept.upkeep.table: kept.upkeep.dropped for kept in planned}["annotations"]
+    assert kept_up(tmp_path, annotations=HOUR)["annotations"].upkeep.dropped == dropped == ((None, 6, T0 + 8 * HOUR),)
+    left = {row["annotation_id"] for row in content(tmp_path, "annotations")}
+    assert left == {"followed k", "runs", "ended now", "followed it's", "runs elsewhere"}
 
 
 def fill_all(root: Path) -> None:

@@ -6,7 +6,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from starlette.testclient import TestClient
 
+from dashboard.app import create_app
+from streaming.settings.model import load
+from streaming.tables.arrow_rows import to_arrow
+from streaming.tables.delta_rs_table import DeltaRsTable
+from streaming.tables.journal_entries import RowFilter
+from streaming.tables.schema import MEMBERS
+from streaming.tables.writer import Edit, Mark
+from streaming.views.reader import Reader
 from tests.streaming.tables.journals import T0
 from tests.streaming.views.annotated_story import annotate, annotation
 from tests.streaming.views.story import FIRST, THIRD, json_of, run, write_story
@@ -95,3 +104,26 @@ def test_members_are_shown_with_their_pods(story: Path) -> None:
     assert rows["b"]["pod"] is None
     assert "WORKLOAD" in run(story, "show", "members", "--at", "2026-01-01T00:00:15Z", "--wide").stdout
     assert json_of(story, "explain", FIRST)[0]["causes"]
+
+
+def test_a_group_shows_the_pods_of_its_members_within_80_columns(story: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    alone = run(story, "show", "group", "orders").stdout
+    life = LIFE | {"pod": "orders-5b8c7d6f4-" + "x" * 60}
+    annotate(story, FOLLOWED, life | {"hosts": ["h2"]})
+    [b] = Reader(story).rows("members", where={"member_id": "b"})
+    store = DeltaRsTable(story, MEMBERS)
+    rows = to_arrow(MEMBERS, [b | {"host": "h2", "address": "h2"}])
+    store.merge(lambda: Edit(store.read(RowFilter({"member_id": ["b"]})), rows), Mark("host of b", 1))
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setattr("streaming.terminal.output.is_terminal", lambda: True)
+    shown = run(story, "show", "group", "orders").stdout
+    assert "POD" not in alone
+    assert [line for line in shown.splitlines() if " POD " in line and "HOST" not in line]
+    assert max(len(line) for line in shown.splitlines() if "  " in line) <= 80
+    wide = run(story, "show", "group", "orders", "--wide").stdout
+    assert all(text in wide for text in (life["pod"], "deployment orders", "worker-3", "shop/orders:2.4.1", "HOST"))
+    assert json_of(story, "show", "group", "orders")[0]["member_list"][0]["node"] == "worker-3"
+    with TestClient(create_app(story, load(overrides={"dashboard.allowed_hosts": ["testserver"]}).dashboard)) as client:
+        page = client.get("/group?cluster=c1&group=orders").text
+    members = page[page.index("<h2>Members</h2>") : page.index("<h2>Queues and their owners</h2>")]
+    assert all(text in members for text in (">Pod<", "deployment orders", "worker-3", "shop/orders:2.4.1"))

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from streaming.machine.clock import now_ms
-from streaming.views.platforms import unknown_platforms
+from streaming.views.platforms import followed_rows, platform_states, unknown_texts
 from streaming.views.reader import Reader
+from streaming.views.unwritten_findings import platform_findings
 from tests.streaming.tables.journals import T0
 from tests.streaming.views.annotated_story import annotate, annotation
 from tests.streaming.views.story import run, write_story
@@ -50,7 +51,15 @@ def test_what_is_not_known_of_pods(
     write_story(tmp_path)
     row = annotation("p", -9 * 86_400_000, known_until, kind="pods_followed", text=text, platform="k")
     annotate(tmp_path, row | {"written_at": T0 + written})
-    assert unknown_platforms(Reader(tmp_path), T0) == said
+    states = platform_states(followed_rows(Reader(tmp_path)), T0)
+    assert unknown_texts(states) == said
+    findings = platform_findings(states)
+    assert [row["message"].lower() for row in findings] == [f"{text}.".lower() for text in said if "partly" not in text]
+    since = T0 - 9 * 86_400_000 if known_until is None else T0 + known_until
+    assert {row["opened_at"] for row in findings} <= {since}
+    # It stays the same finding while it is open, in every process.
+    later = platform_findings(platform_states(followed_rows(Reader(tmp_path)), T0 + 3_600_000))
+    assert {row["finding_id"] for row in findings} <= {row["finding_id"] for row in later}
 
 
 def test_check_names_it_and_its_state_does_not_change(tmp_path: Path) -> None:

@@ -1,0 +1,6 @@
+-- Which nodes cost most?
+-- Rebalances that members caused, with outages (queue seconds) and messages read twice or waiting, by the node
+-- of the Kubernetes pod that had the member's address when it joined. One that members of several caused counts for
+-- each. The row unknown has the members whose pod is not known. Rebalances whose causes name no member are left out.
+-- parameters: since, until, cluster, limit
+-- shared: cost-of-pods, node = life.node
