@@ -24,6 +24,11 @@ from streaming.commands.options import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from streaming.tables.schema import Row
+    from streaming.terminal.output import Shown
+    from streaming.views.known_groups import FoundGroup
     from streaming.views.reader import Reader
     from streaming.views.what_if import Answer, Comparison
     from streaming.views.wished_changes import Wish
@@ -31,8 +36,8 @@ if TYPE_CHECKING:
 
 _QUEUES = re.compile(r"(.+)=([0-9]{1,7})")
 _EVERY = "all"
-# Moves that are listed without --wide.
-_MOVES_SHOWN = 20
+# Members, and moves, that are listed without --wide.
+_SHOWN = 20
 
 
 def what_if(
@@ -75,8 +80,8 @@ def what_if(
     """Foresee what a change does to a group: who gets which queue, what moves, what stands still and for how long.
 
     It changes nothing, and needs no Spark and no cluster: the group's own strategy decides on its own members.
-    Options combine. Examples: what-if -g orders --add 2 --queues orders=24; what-if -g orders --remove 1 --strategy all;
-    what-if -g orders --lose-host 10.0.0.7; what-if -g orders --rolling-restart --at-a-time 2.
+    Options combine: what-if -g orders --add 2 --queues orders=24; what-if -g orders --remove 1 --strategy all; what-if
+    -g orders --lose-host 10.0.0.7; what-if -g orders --rolling-restart --at-a-time 2.
     """
     from streaming.terminal.output import answering
     from streaming.views.known_groups import found_group
@@ -101,8 +106,8 @@ def what_if(
     with answering():
         root = tables_root(tables, config)
         reader = Reader(root)
-        _with_custom_strategies()
         found = found_group(reader, group, cluster, at_ms, core.vote_tie_order)
+        _load_custom_strategies(found, strategy)
         if strategy == _EVERY:
             _show_compared(compared(found, wish, core), as_json=as_json)
         else:
@@ -145,13 +150,17 @@ def _core_config(config: Path | None) -> CoreConfig:
     return reader_settings(config, {}).core_config()
 
 
-def _with_custom_strategies() -> None:
+def _load_custom_strategies(found: FoundGroup, wished: str | None) -> None:
+    """Load the custom strategies that are installed, unless only built-in ones are asked for."""
     from contextlib import redirect_stdout
 
     from streaming.allocation.plugins import installed_user_strategies
+    from udfs.strategies.registry import names, qualified_name
 
-    with redirect_stdout(sys.stderr):
-        installed_user_strategies()
+    used = {found.strategy, found.strategy if wished is None else qualified_name(wished, found.known.system)}
+    if not used <= set(names()):
+        with redirect_stdout(sys.stderr):
+            installed_user_strategies()
 
 
 def _warn_if_blind(reader: Reader, cluster: str, at_ms: int | None) -> None:
@@ -170,7 +179,7 @@ def _show(given: Answer, at_ms: int | None, *, as_json: bool, is_wide: bool) -> 
     from streaming.terminal.escape import printable
     from streaming.terminal.format import queues_text
     from streaming.terminal.member_names import brief_id
-    from streaming.terminal.output import Shown, field, name_field, show_rows, write_json_lines
+    from streaming.terminal.output import Shown, field, name_field, write_json_lines
     from streaming.views.what_if import answer_row, member_rows
     from streaming.views.what_if_texts import headline, lines, move_rows
 
@@ -189,16 +198,22 @@ def _show(given: Answer, at_ms: int | None, *, as_json: bool, is_wide: bool) -> 
         Shown("BEFORE", lambda row: "-" if row["before"] is None else queues_text(row["before"]), is_wide=True),
         Shown("AFTER", lambda row: "-" if row["after"] is None else queues_text(row["after"])),
     ]
-    show_rows(member_rows(given), columns, is_wide=is_wide)
+    _show_few(member_rows(given), columns, "members", is_wide=is_wide)
     moves = move_rows(given)
-    shown = moves if is_wide else moves[:_MOVES_SHOWN]
-    if shown:
+    if moves:
         sys.stdout.write("\n")
         columns = [name_field("FROM", "from", brief_id), name_field("TO", "to", brief_id)]
-        show_rows(shown, [*columns, field("#MOVED", "number"), field("MOVED", "queues")], is_wide=is_wide)
-        if len(shown) < len(moves):
-            sys.stdout.write(f"… and {len(moves) - len(shown)} more pairs of members; --wide lists all\n")
+        columns += [field("#MOVED", "number"), field("MOVED", "queues")]
+        _show_few(moves, columns, "pairs of members", is_wide=is_wide)
     sys.stdout.write("\n" + "".join(f"{printable(line)}\n" for line in lines(given)))
+
+
+def _show_few(rows: Sequence[Row], columns: Sequence[Shown], what: str, *, is_wide: bool) -> None:
+    from streaming.terminal.output import show_rows
+
+    show_rows(rows if is_wide else rows[:_SHOWN], columns, is_wide=is_wide)
+    if not is_wide and len(rows) > _SHOWN:
+        sys.stdout.write(f"… and {len(rows) - _SHOWN} more {what}; --wide lists all\n")
 
 
 def _show_compared(compared: list[Comparison], *, as_json: bool) -> None:

@@ -231,8 +231,8 @@ def _assumes(found: FoundGroup, change: Change, prediction: Prediction) -> list[
 
 _WHAT: Final = {
     "first": "if the ids of new members sort before all others",
-    "ids": "with {number} other sets of ids of new members",
-    "topics": "with {number} other orders of topic ids, which no table has",
+    "ids": "with other ids of new members ({number} tried)",
+    "topics": "with other ids of topics, which no table has ({number} tried)",
 }
 
 
@@ -322,12 +322,12 @@ def _queue(queue: Queue) -> dict[str, Any]:
 
 
 def member_rows(given: Answer) -> list[dict[str, Any]]:
-    """Return every member before and after, with its queues; null where it is not a member."""
+    """Return every member before and after, with its queues; null where it is not one. First those that change."""
     before, after = given.prediction.before, given.prediction.after
     held = [_held(each.owners) for each in (before, after)]
     there = {member.member_id: member for member in (*after.members, *before.members)}
     ids = [set(before.member_ids), set(after.member_ids)]
-    return [
+    rows = [
         {
             "member_id": shown_id(member_id),
             "instance_id": None if member.instance_id is None else shown_id(member.instance_id),
@@ -339,6 +339,7 @@ def member_rows(given: Answer) -> list[dict[str, Any]]:
         }
         for member_id, member in sorted(there.items())
     ]
+    return sorted(rows, key=lambda row: row["before"] == row["after"])
 
 
 def _held(owners: dict[Queue, tuple[str, ...]]) -> dict[str, list[dict[str, Any]]]:

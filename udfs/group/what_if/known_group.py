@@ -12,10 +12,10 @@ from typing import Final
 import msgspec
 
 from udfs.group.assignment.balance import balance_of, idle_members
-from udfs.group.assignment.rebalance_plan import COOPERATIVE, queues_of
+from udfs.group.assignment.library_choice import COOPERATIVE
 from udfs.group.assignment.target_assignment import TargetAssignment, compute_target_assignment, topics_with_metadata
 from udfs.group.state.assignment_diff import Balance, held_only_by
-from udfs.group.state.group import Group, Member, Owners, Pending, Queue
+from udfs.group.state.group import Group, Member, Owners, Pending, Queue, keys_of
 from udfs.group.state.view import GroupView
 from udfs.model.config import CoreConfig
 from udfs.model.errors import StrategyError
@@ -183,7 +183,8 @@ def figures_of(known: KnownGroup, config: CoreConfig) -> Figures:
     """Return the figures of a group's assignment, without retry topics."""
     view = view_of(known, config)
     topic_queues = topics_with_metadata(view, _NOW)
-    queues = [queue for queue in queues_of(view, topic_queues) if not view.is_quiet(queue[0])]
+    followed = {topic: infos for topic, infos in topic_queues.items() if not view.is_quiet(topic)}
+    queues = [queue for topic, infos in followed.items() for queue in keys_of(infos, known.system, topic)]
     is_shared = view.mode == "message"
     return Figures(
         queues=len(queues),

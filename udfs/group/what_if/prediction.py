@@ -18,8 +18,10 @@ from udfs.strategies.registry import ignores_owned
 # These put members on a ring by a hash of their ids, so no place of an id among the others is special.
 HASHED: Final = frozenset({"rocketmq.CONSISTENT_HASH", "metaq.consistent-hash"})
 UNIFORM: Final = "kafka.server.uniform"
-# Ids of new members, and of topics, that are tried besides the assumed ones.
-_TRIED: Final = 4
+# Ids of new members, and of topics, that are tried besides the assumed ones; fewer in a group with many queues, because
+# an answer takes less than a second.
+_TRIED, _TRIED_IN_LARGE = 4, 1
+_LARGE: Final = 2_000
 
 
 class Rebalanced(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,17 +44,14 @@ class Prediction(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         before, after: The group before and after. strategy: The strategy that assigns after it.
         rebalances: What happens in between, in order.
+        moved: The queues that have other owners after the change than before, in order.
     """
 
     before: KnownGroup
     after: KnownGroup
     strategy: str | None
     rebalances: list[Rebalanced]
-
-    @property
-    def moved(self) -> list[Changed]:
-        """Return the queues that have other owners after the change than before, in order."""
-        return changed_queues(self.before.owners, self.after.owners)
+    moved: list[Changed]
 
     @property
     def moves(self) -> Moves:
@@ -125,7 +124,9 @@ def predict(known: KnownGroup, change: Change, config: CoreConfig, place: Place 
         for batch in batches(run.known.members, change.at_once):
             run.members("leave", [member.member_id for member in batch], ())
             run.members("return", (), [_forgotten(member) for member in batch])
-    return Prediction(before=known, after=run.known, strategy=run.strategy, rebalances=run.rebalances)
+    steps = run.rebalances
+    moved = steps[0].moved if len(steps) == 1 else changed_queues(known.owners, run.known.owners)
+    return Prediction(before=known, after=run.known, strategy=run.strategy, rebalances=steps, moved=moved)
 
 
 def _forgotten(member: Member) -> Member:
@@ -163,13 +164,14 @@ def alternatives(found: Prediction, change: Change, config: CoreConfig) -> list[
 
 def _others(found: Prediction, change: Change) -> Iterator[tuple[str, KnownGroup, Place]]:
     known, assumed = found.before, assumed_place(found.strategy)
+    tried = _TRIED_IN_LARGE if len(known.owners) > _LARGE else _TRIED
     if change.add:
         if assumed == "last":
             yield "first", known, "first"
         if found.strategy in HASHED or _is_in_map_order(found.strategy, known):
-            yield from (("ids", known, number) for number in range(1, 1 + _TRIED))
+            yield from (("ids", known, number) for number in range(1, 1 + tried))
     if found.strategy == UNIFORM and len(known.topics) > 1:
-        for number in range(1, 1 + _TRIED):
+        for number in range(1, 1 + tried):
             ids = some_topic_ids(known, number)
             yield "topics", msgspec.structs.replace(known, topic_ids=ids), assumed
 
