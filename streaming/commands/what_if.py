@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
     from streaming.tables.schema import Row
     from streaming.terminal.output import Shown
+    from streaming.views.foresight import Comparison, Foresight
     from streaming.views.known_groups import FoundGroup
     from streaming.views.reader import Reader
-    from streaming.views.what_if import Answer, Comparison
     from streaming.views.wished_changes import Wish
     from udfs.model.config import CoreConfig
 
@@ -84,9 +84,9 @@ def what_if(
     -g orders --lose-host 10.0.0.7; what-if -g orders --rolling-restart --at-a-time 2.
     """
     from streaming.terminal.output import answering
+    from streaming.views.foresight import answer, compared
     from streaming.views.known_groups import found_group
     from streaming.views.reader import Reader
-    from streaming.views.what_if import answer, compared
     from streaming.views.wished_changes import Wish
 
     wish = Wish(
@@ -175,13 +175,13 @@ def _warn_if_blind(reader: Reader, cluster: str, at_ms: int | None) -> None:
             sys.stderr.write(f"{printable(lost.cluster)} is {printable(lost.text)}\n")
 
 
-def _show(given: Answer, at_ms: int | None, *, as_json: bool, is_wide: bool) -> None:
+def _show(given: Foresight, at_ms: int | None, *, as_json: bool, is_wide: bool) -> None:
     from streaming.terminal.escape import printable
     from streaming.terminal.format import queues_text
     from streaming.terminal.member_names import brief_id
     from streaming.terminal.output import Shown, field, name_field, write_json_lines
-    from streaming.views.what_if import answer_row, member_rows
-    from streaming.views.what_if_texts import headline, lines, move_rows
+    from streaming.views.foresight import answer_row, member_rows
+    from streaming.views.foresight_texts import headline, lines, move_rows
 
     if as_json:
         write_json_lines([answer_row(given, at_ms)])

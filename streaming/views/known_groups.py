@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 from streaming.tables.arrow_rows import from_arrow_columns
-from streaming.tables.errors import TableError
+from streaming.tables.errors import NotFoundError
 from streaming.tables.schema import Row
 from streaming.terminal.format import time_text
 from streaming.views.audit_texts import strategy_text
@@ -42,7 +42,7 @@ _REBALANCE_COLUMNS: Final = (
 )
 
 
-class UnknowableError(TableError):
+class UnknowableError(NotFoundError):
     """The tables lack what a prediction needs."""
 
 

@@ -10,8 +10,8 @@ from streaming.tables.errors import AmbiguousError, NotFoundError
 from streaming.terminal.format import count
 from streaming.views.known_groups import FoundGroup, UnknowableError
 from udfs.group.state.group import Member
-from udfs.group.what_if.change import Change
 from udfs.group.what_if.known_group import KnownGroup
+from udfs.group.what_if.planned_change import PlannedChange
 from udfs.model.clients import client_of, host_of
 from udfs.model.errors import StrategyError
 from udfs.model.first_few import first_few
@@ -45,7 +45,7 @@ class Wish(NamedTuple):
     is_static: bool = False
 
 
-def change_of(found: FoundGroup, wish: Wish) -> Change:
+def change_of(found: FoundGroup, wish: Wish) -> PlannedChange:
     """Return the change of a group that a wish means.
 
     Raises:
@@ -61,7 +61,7 @@ def change_of(found: FoundGroup, wish: Wish) -> Change:
         raise UnknowableError(f"where new members would be is not known, by which {assigning} assigns")
     if wish.is_static and not SYSTEMS[known.system].has_static_members:
         raise UnknowableError(f"{SYSTEMS[known.system].title} has no static members")
-    return Change(
+    return PlannedChange(
         strategy=strategy,
         add=wish.add,
         like=None if wish.like is None else _named(known, wish.like).member_id,

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import msgspec
 import pyarrow as pa
 
 from streaming.tables.arrow_rows import from_arrow, to_arrow
+from streaming.tables.delta_rs_table import DeltaRsTable
 from streaming.tables.schema import TABLES, Row
+from streaming.tables.writer import Mark
 from streaming.views.reader import Keep, Within
 from tests.simulation.core_run import CoreRun, rows_of
+from tests.streaming.tables.signs import leave_recording_sign
 
 
 class GivenTables:
@@ -47,6 +51,12 @@ class GivenTables:
     def rows(self, name: str, *, where: Mapping[str, Any] | None = None, keep: Keep | None = None) -> list[Row]:
         """Read as ``Reader.rows`` does."""
         return from_arrow(TABLES[name], self.read(name, where=where, keep=keep))
+
+    def write(self, root: Path) -> None:
+        """Write the tables as a recording's."""
+        for name, rows in self._rows.items():
+            DeltaRsTable(root, TABLES[name]).append(to_arrow(TABLES[name], rows), Mark("job", 0))
+        leave_recording_sign(root, {row["cluster"] for row in self._rows["groups"]})
 
     def newest_ms(self, name: str, column: str) -> int | None:
         """Return the newest time of a column."""

@@ -9,8 +9,16 @@ import msgspec
 
 from udfs.group.state.assignment_diff import Changed, Moves, changed_queues, count_moves
 from udfs.group.state.group import Member, Queue
-from udfs.group.what_if.change import Change, Place, batches, is_new, new_members, resized, some_topic_ids
 from udfs.group.what_if.known_group import KnownGroup, Settled, is_eager, settled
+from udfs.group.what_if.planned_change import (
+    Place,
+    PlannedChange,
+    batches,
+    is_new,
+    new_members,
+    resized,
+    some_topic_ids,
+)
 from udfs.model.config import CoreConfig
 from udfs.model.systems import is_server_side
 from udfs.strategies.registry import ignores_owned
@@ -24,7 +32,7 @@ _TRIED, _TRIED_IN_LARGE = 4, 1
 _LARGE: Final = 2_000
 
 
-class Rebalanced(msgspec.Struct, frozen=True, kw_only=True):
+class ForeseenRebalance(msgspec.Struct, frozen=True, kw_only=True):
     """One rebalance of a change.
 
     Attributes:
@@ -50,7 +58,7 @@ class Prediction(msgspec.Struct, frozen=True, kw_only=True):
     before: KnownGroup
     after: KnownGroup
     strategy: str | None
-    rebalances: list[Rebalanced]
+    rebalances: list[ForeseenRebalance]
     moved: list[Changed]
 
     @property
@@ -64,7 +72,7 @@ class _Run:
 
     def __init__(self, known: KnownGroup, config: CoreConfig) -> None:
         self._config = config
-        self.known, self.strategy, self.rebalances = known, known.strategy, list[Rebalanced]()
+        self.known, self.strategy, self.rebalances = known, known.strategy, list[ForeseenRebalance]()
 
     def rebalance(self, step: str, changed: KnownGroup, newest: Sequence[str] = ()) -> None:
         """Let the group rebalance after a change; where nothing changes, there is no rebalance."""
@@ -72,7 +80,7 @@ class _Run:
         found = settled(changed, self._config, newest)
         moved = changed_queues(before.owners, found.group.owners)
         stopped = _stopped(before, found, moved)
-        self.rebalances.append(Rebalanced(step=step, moved=moved, stopped=stopped, generations=found.rebalances))
+        self.rebalances.append(ForeseenRebalance(step=step, moved=moved, stopped=stopped, generations=found.rebalances))
         self.known, self.strategy = found.group, found.strategy
 
     def members(self, step: str, gone: Sequence[str], joining: Sequence[Member]) -> None:
@@ -97,7 +105,7 @@ def _stopped(before: KnownGroup, found: Settled, moved: Sequence[Changed]) -> li
     return [queue for queue, old, new in moved if old and not set(old) & set(new)]
 
 
-def predict(known: KnownGroup, change: Change, config: CoreConfig, place: Place = "last") -> Prediction:
+def predict(known: KnownGroup, change: PlannedChange, config: CoreConfig, place: Place = "last") -> Prediction:
     """Return what a change does to a group.
 
     Another strategy comes first, as a rebalance of its own; then members and queues change at once; then the members
@@ -152,7 +160,7 @@ class Alternative(msgspec.Struct, frozen=True, kw_only=True):
     differs: bool
 
 
-def alternatives(found: Prediction, change: Change, config: CoreConfig) -> list[Alternative]:
+def alternatives(found: Prediction, change: PlannedChange, config: CoreConfig) -> list[Alternative]:
     """Return what the change does under other ids of what is new, or whose ids are not known."""
     expected = _moves_of(found)
     tried: list[Alternative] = []
@@ -162,7 +170,7 @@ def alternatives(found: Prediction, change: Change, config: CoreConfig) -> list[
     return tried
 
 
-def _others(found: Prediction, change: Change) -> Iterator[tuple[str, KnownGroup, Place]]:
+def _others(found: Prediction, change: PlannedChange) -> Iterator[tuple[str, KnownGroup, Place]]:
     known, assumed = found.before, assumed_place(found.strategy)
     tried = _TRIED_IN_LARGE if len(known.owners) > _LARGE else _TRIED
     if change.add:

@@ -22,7 +22,7 @@ Place: TypeAlias = Literal["last", "first"] | int
 _NAME: Final = "new-"
 
 
-class Change(msgspec.Struct, frozen=True, kw_only=True):
+class PlannedChange(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that changes at once.
 
     Attributes:
@@ -100,7 +100,7 @@ def kinds_of_members(known: KnownGroup) -> int:
     return len(set(map(_kind, known.members)))
 
 
-def new_members(known: KnownGroup, change: Change, place: Place) -> list[Member]:
+def new_members(known: KnownGroup, change: PlannedChange, place: Place) -> list[Member]:
     """Return the members that join; they own nothing, and their rack is not known."""
     if not change.add:
         return []

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from streaming.terminal.format import count, queue_name, queues_text, span_of_time, time_text
-from streaming.views.what_if import Answer
-from udfs.group.what_if.change import shown_id
+from streaming.views.foresight import Foresight
 from udfs.group.what_if.known_group import is_eager
+from udfs.group.what_if.planned_change import shown_id
 from udfs.model.first_few import first_few
 
 # Names in a sentence; --wide shows all.
@@ -21,7 +21,7 @@ _STEPS: Final = {
 }
 
 
-def headline(given: Answer, at_ms: int | None) -> str:
+def headline(given: Foresight, at_ms: int | None) -> str:
     """Return what is asked, of which group, and of when."""
     change, known = given.change, given.found.known
     parts = [f"{given.found.strategy} -> {change.strategy}"] if change.strategy else []
@@ -35,7 +35,7 @@ def headline(given: Answer, at_ms: int | None) -> str:
     return f"{known.group_id} in {known.cluster} {when} ({given.found.strategy}, {size}): {', '.join(parts)}"
 
 
-def move_rows(given: Answer) -> list[dict[str, Any]]:
+def move_rows(given: Foresight) -> list[dict[str, Any]]:
     """Return the moves from each member to each other, the largest first: its queues by name."""
     found: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for (topic, broker, queue_id), old, new in given.prediction.moved:
@@ -52,7 +52,7 @@ def _ids(ids: Iterable[str]) -> str:
     return first_few([shown_id(member_id) for member_id in ids], _FEW)
 
 
-def lines(given: Answer) -> list[str]:
+def lines(given: Foresight) -> list[str]:
     """Return balance, standstill, costs, assumptions and doubts, a line each."""
     return [
         *_moves(given),
@@ -65,7 +65,7 @@ def lines(given: Answer) -> list[str]:
     ]
 
 
-def _moves(given: Answer) -> list[str]:
+def _moves(given: Foresight) -> list[str]:
     prediction = given.prediction
     moves = prediction.moves
     parts = [f"{moves.moved} of {count(len(prediction.before.owners), 'queue')} move"]
@@ -83,7 +83,7 @@ def _moves(given: Answer) -> list[str]:
     return found
 
 
-def _balance(given: Answer) -> list[str]:
+def _balance(given: Foresight) -> list[str]:
     before, after = given.before, given.after
     idle = f"{_named(before.idle)} before, {_named(after.idle)} after"
     found = [f"Idle: {idle}"]
@@ -94,7 +94,7 @@ def _balance(given: Answer) -> list[str]:
     return found
 
 
-def _topics(given: Answer) -> str:
+def _topics(given: Foresight) -> str:
     before, after = given.before.spreads, given.after.spreads
     topics = sorted({*before, *after}, key=lambda topic: (-after.get(topic, 0), topic))
     texts = [f"{topic} {before.get(topic, '-')} -> {after.get(topic, '-')}" for topic in topics]
@@ -105,7 +105,7 @@ def _named(names: Sequence[str]) -> str:
     return f"{len(names)} ({_ids(names)})" if names else "none"
 
 
-def _standstill(given: Answer) -> list[str]:
+def _standstill(given: Foresight) -> list[str]:
     prediction, found = given.prediction, given.found
     if not prediction.rebalances:
         return ["Stands still: nothing by a rebalance; a restarting member's own queues until it is back"]
@@ -130,13 +130,13 @@ def _standstill(given: Answer) -> list[str]:
     return sentences
 
 
-def _repeated(given: Answer) -> str:
+def _repeated(given: Foresight) -> str:
     if given.repeated is None:
         return "unknown: no rebalance of this group shows it"
     return f"{given.repeated.number_text()} messages"
 
 
-def _waiting(given: Answer) -> str:
+def _waiting(given: Foresight) -> str:
     if given.waiting is None:
         return "unknown: no rebalance of this group shows it, and no rate of commits with an outage"
     if given.waiting_rate is None:

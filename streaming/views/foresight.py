@@ -12,8 +12,8 @@ from streaming.views.reader import Reader
 from streaming.views.wished_changes import NEEDS_SETTINGS, Wish, change_of, strategy_named
 from udfs.group.state.assignment_diff import Changed, changed_queues
 from udfs.group.state.group import Queue
-from udfs.group.what_if.change import Change, kinds_of_members, shown_id, usual_member
 from udfs.group.what_if.known_group import Figures, figures_of, is_eager, settled
+from udfs.group.what_if.planned_change import PlannedChange, kinds_of_members, shown_id, usual_member
 from udfs.group.what_if.prediction import (
     HASHED,
     Alternative,
@@ -32,7 +32,7 @@ _FEW: Final = 5
 _Result = TypeVar("_Result")
 
 
-class Answer(NamedTuple):
+class Foresight(NamedTuple):
     """What a change would do.
 
     Attributes:
@@ -44,7 +44,7 @@ class Answer(NamedTuple):
     """
 
     found: FoundGroup
-    change: Change
+    change: PlannedChange
     prediction: Prediction
     before: Figures
     after: Figures
@@ -88,7 +88,7 @@ class Comparison(NamedTuple):
         }
 
 
-def answer(reader: Reader, found: FoundGroup, wish: Wish, config: CoreConfig, at_ms: int | None) -> Answer:
+def answer(reader: Reader, found: FoundGroup, wish: Wish, config: CoreConfig, at_ms: int | None) -> Foresight:
     """Return what a change would do.
 
     Raises:
@@ -107,7 +107,7 @@ def answer(reader: Reader, found: FoundGroup, wish: Wish, config: CoreConfig, at
     if costs.waiting is None and pauses is not None and not SYSTEMS[found.known.system].offsets_count_bytes:
         rate = commit_rate(reader, where, at_ms)
     waiting = costs.waiting.times(moved) if costs.waiting is not None else _by_rate(prediction, pauses, rate)
-    return Answer(
+    return Foresight(
         found=found,
         change=change,
         prediction=prediction,
@@ -191,14 +191,14 @@ def _by_rate(prediction: Prediction, pauses: Measured | None, rate: float | None
     return pauses._replace(least=pauses.least * share, middle=pauses.middle * share, most=pauses.most * share)
 
 
-def _noticed_after_ms(found: FoundGroup, change: Change, config: CoreConfig) -> int | None:
+def _noticed_after_ms(found: FoundGroup, change: PlannedChange, config: CoreConfig) -> int | None:
     usual = config.session_timeouts_ms[found.known.system]
     lost = [member for member in found.known.members if member.member_id in change.lost]
     spans = [usual if member.session_timeout_ms is None else member.session_timeout_ms for member in lost]
     return max(spans, default=None)
 
 
-def _assumes(found: FoundGroup, change: Change, prediction: Prediction) -> list[str]:
+def _assumes(found: FoundGroup, change: PlannedChange, prediction: Prediction) -> list[str]:
     known, assumed = found.known, list[str]()
     if change.add:
         like = usual_member(known, change.like).member_id
@@ -236,7 +236,7 @@ _WHAT: Final = {
 }
 
 
-def _tried(prediction: Prediction, change: Change, config: CoreConfig) -> list[str]:
+def _tried(prediction: Prediction, change: PlannedChange, config: CoreConfig) -> list[str]:
     """Return what differs if ids that nobody knows are otherwise than assumed."""
     sentences: list[str] = []
     found = alternatives(prediction, change, config)
@@ -264,7 +264,7 @@ def _range(numbers: list[int]) -> str:
 # ---- for programs
 
 
-def answer_row(given: Answer, at_ms: int | None) -> dict[str, Any]:
+def answer_row(given: Foresight, at_ms: int | None) -> dict[str, Any]:
     """Return an answer as one object: every queue, member and topic by name."""
     known, prediction = given.found.known, given.prediction
     moves = prediction.moves
@@ -313,7 +313,7 @@ def answer_row(given: Answer, at_ms: int | None) -> dict[str, Any]:
     }
 
 
-def _figures(given: Answer) -> tuple[tuple[str, Figures], ...]:
+def _figures(given: Foresight) -> tuple[tuple[str, Figures], ...]:
     return (("before", given.before), ("after", given.after))
 
 
@@ -321,7 +321,7 @@ def _queue(queue: Queue) -> dict[str, Any]:
     return {"topic": queue[0], "broker": queue[1], "queue_id": queue[2]}
 
 
-def member_rows(given: Answer) -> list[dict[str, Any]]:
+def member_rows(given: Foresight) -> list[dict[str, Any]]:
     """Return every member before and after, with its queues; null where it is not one. First those that change."""
     before, after = given.prediction.before, given.prediction.after
     held = [_held(each.owners) for each in (before, after)]
@@ -350,7 +350,7 @@ def _held(owners: dict[Queue, tuple[str, ...]]) -> dict[str, list[dict[str, Any]
     return held
 
 
-def _change_of(change: Change, member_id: str, ids: list[set[str]]) -> str:
+def _change_of(change: PlannedChange, member_id: str, ids: list[set[str]]) -> str:
     if member_id not in ids[0]:
         return "new"
     if member_id in change.lost:
