@@ -24,6 +24,7 @@ from streaming.commands.serve import serve
 from streaming.commands.show import app as show
 from streaming.commands.simulate import simulate
 from streaming.commands.state import app as state
+from streaming.commands.what_if import what_if
 from streaming.commands.who_owned import who_owned
 from streaming.settings.errors import SettingsError
 from streaming.setup.errors import SetupError, UnreachableError
@@ -52,6 +53,7 @@ app.command()(allocate)
 app.add_typer(show, name="show")
 app.command(name="who-owned")(who_owned)
 app.command()(explain)
+app.command(name="what-if")(what_if)
 app.command()(serve)
 app.command()(query)
 app.command(cls=PluginCommand)(check)

@@ -6,7 +6,12 @@ import functools
 import tomllib
 from typing import Any
 
+import msgspec
+
 from streaming.settings.conf_files import conf_file
+from udfs.model.config import CoreConfig
+
+_OF_THE_CORE = ("state", "time", "limits", "strategies", "findings")
 
 
 @functools.cache
@@ -22,3 +27,14 @@ def default(section: str, key: str) -> Any:
         '4.x'
     """
     return _defaults()[section][key]
+
+
+def default_core_config() -> CoreConfig:
+    """Return the settings of the core where none is set, as ``Settings.core_config`` does."""
+    sections = _defaults()
+    values = {name: value for section in _OF_THE_CORE for name, value in sections[section].items()}
+    by_system = {
+        name: {system.removesuffix("_ms"): span for system, span in sections[section].items()}
+        for name, section in (("session_timeouts_ms", "session_timeouts"), ("unread_after_ms", "unread_after"))
+    }
+    return msgspec.convert(values | by_system, CoreConfig)

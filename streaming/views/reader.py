@@ -63,7 +63,7 @@ class Reader:
     """
 
     def __init__(self, root: Location) -> None:
-        self._root = root
+        self._root = self.root = root
         if isinstance(root, Path) and not root.is_dir():
             raise NoTablesError(f"{root}: there is no such folder. Name the job's tables with --tables DIR.")
         if not any(is_table(root, name, soon=True) for name in TABLES):

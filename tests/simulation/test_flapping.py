@@ -6,39 +6,17 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import pyarrow as pa
-
 from streaming.settings.model import load
 from streaming.simulator.fleet import RECORDINGS_START_MS, Fleet
-from streaming.tables.arrow_rows import to_arrow
-from streaming.tables.schema import TABLES, Row
-from streaming.views.reader import Within
+from streaming.tables.schema import Row
 from streaming.views.widespread import widespread_kinds
 from tests.core_config import core_config
 from tests.simulation.core_run import CoreRun, rows_of, run_core
+from tests.simulation.given_tables import GivenTables
 from tests.simulation.recorded_day import SHIFT_EVERY_MS
 
 WIDESPREAD = load().widespread
 STEP_MS = 10_000
-
-
-class GivenTables:
-    """Reads the given rows, with the interface of ``Reader``."""
-
-    def __init__(self, rows: Mapping[str, Sequence[Row]]) -> None:
-        self._rows = rows
-
-    def read(self, name: str, *, columns: Sequence[str], where: Mapping[str, Any]) -> pa.Table:
-        rows = [row for row in self._rows[name] if all(_fits(row[column], wanted) for column, wanted in where.items())]
-        return to_arrow(TABLES[name], rows).select(list(columns))
-
-
-def _fits(value: Any, condition: Any) -> bool:
-    if isinstance(condition, Within):
-        if value is None:
-            return condition.or_null
-        return (condition.since_ms or 0) <= value < (condition.until_ms or value + 1)
-    return condition is None or value in condition
 
 
 def sent(tables: Mapping[str, Sequence[Row]], until_ms: int) -> list[Row]:

@@ -1,0 +1,237 @@
+"""Command: `what-if`: what a change would do to a group, before it is made."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from streaming.commands.command_group import complain
+from streaming.commands.options import (
+    ClusterOption,
+    ConfigOption,
+    JsonOption,
+    TablesOption,
+    TimeOption,
+    WideOption,
+    reader_settings,
+    tables_root,
+    time_ms,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from streaming.tables.schema import Row
+    from streaming.terminal.output import Shown
+    from streaming.views.foresight import Comparison, Foresight
+    from streaming.views.known_groups import FoundGroup
+    from streaming.views.reader import Reader
+    from streaming.views.wished_changes import Wish
+    from udfs.model.config import CoreConfig
+
+_QUEUES = re.compile(r"(.+)=([0-9]{1,7})")
+_EVERY = "all"
+# Members, and moves, that are listed without --wide.
+_SHOWN = 20
+
+
+def what_if(
+    group: Annotated[str, typer.Option("--group", "-g", metavar="GROUP", help="The group.")],
+    cluster: ClusterOption = None,
+    at: TimeOption = None,
+    add: Annotated[int, typer.Option(min=0, max=10_000, help="New members.")] = 0,
+    like: Annotated[
+        str | None, typer.Option(metavar="MEMBER", help="New members subscribe like this one. Default: like most.")
+    ] = None,
+    remove: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="MEMBER|N", help="A member leaves: its id, the begin of it, or its client; or the N newest."
+        ),
+    ] = None,
+    lose_host: Annotated[
+        list[str] | None, typer.Option(metavar="HOST", help="The members on this host fall silent. Repeatable.")
+    ] = None,
+    lose_rack: Annotated[
+        list[str] | None, typer.Option(metavar="RACK", help="The members in this rack fall silent. Repeatable.")
+    ] = None,
+    queues: Annotated[
+        list[str] | None,
+        typer.Option(metavar="TOPIC=N", help="The topic has N queues (of RocketMQ and MetaQ: on each broker)."),
+    ] = None,
+    strategy: Annotated[
+        str | None, typer.Option(metavar="NAME|all", help="Another strategy, e.g. cooperative-sticky; all compares.")
+    ] = None,
+    rolling_restart: Annotated[bool, typer.Option("--rolling-restart", help="Every member restarts.")] = False,
+    at_a_time: Annotated[int, typer.Option(min=1, metavar="K", help="How many restart at a time.")] = 1,
+    static: Annotated[
+        bool, typer.Option("--static", help="They restart as static members, within their session timeout.")
+    ] = False,
+    tables: TablesOption = None,
+    config: ConfigOption = None,
+    wide: WideOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Foresee what a change does to a group: who gets which queue, what moves, what stands still and for how long.
+
+    It changes nothing, and needs no Spark and no cluster: the group's own strategy decides on its own members.
+    Options combine: what-if -g orders --add 2 --queues orders=24; what-if -g orders --remove 1 --strategy all; what-if
+    -g orders --lose-host 10.0.0.7; what-if -g orders --rolling-restart --at-a-time 2.
+    """
+    from streaming.terminal.output import answering
+    from streaming.views.foresight import answer, compared
+    from streaming.views.known_groups import found_group
+    from streaming.views.reader import Reader
+    from streaming.views.wished_changes import Wish
+
+    wish = Wish(
+        add=add,
+        like=like,
+        remove=remove or (),
+        hosts=lose_host or (),
+        racks=lose_rack or (),
+        queues=_queues_of(queues or []),
+        strategy=None if strategy == _EVERY else strategy,
+        at_once=at_a_time if rolling_restart else 0,
+        is_static=static,
+    )
+    _require_sense(wish, is_compared=strategy == _EVERY, at_a_time=at_a_time)
+    at_ms = time_ms("--at", at)
+    core = _core_config(config)
+    with answering():
+        root = tables_root(tables, config)
+        reader = Reader(root)
+        found = found_group(reader, group, cluster, at_ms, core.vote_tie_order)
+        _load_custom_strategies(found, strategy)
+        if strategy == _EVERY:
+            _show_compared(compared(found, wish, core), as_json=as_json)
+        else:
+            _show(answer(reader, found, wish, core, at_ms), at_ms, as_json=as_json, is_wide=wide)
+    _warn_if_blind(reader, found.known.cluster, at_ms)
+
+
+def _queues_of(texts: list[str]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for text in texts:
+        parts = _QUEUES.fullmatch(text)
+        if parts is None:
+            raise typer.BadParameter(f"--queues is TOPIC=N, e.g. orders=24, not {text!r}")
+        found[parts[1]] = int(parts[2])
+    return found
+
+
+def _require_sense(wish: Wish, *, is_compared: bool, at_a_time: int) -> None:
+    mistakes: list[str] = []
+    nothing = wish._replace(like=None, is_static=False) == wish._replace(
+        add=0, like=None, remove=(), hosts=(), racks=(), queues={}, strategy=None, at_once=0, is_static=False
+    )
+    if nothing and not is_compared:
+        mistakes.append("nothing is to change; --help lists what can")
+    if not wish.at_once and (wish.is_static or at_a_time != 1):
+        mistakes.append("--static and --at-a-time: only with --rolling-restart")
+    if wish.like is not None and not wish.add:
+        mistakes.append("--like: only with --add")
+    if mistakes:
+        complain(*mistakes)
+
+
+def _core_config(config: Path | None) -> CoreConfig:
+    """Return the settings of the core; the model of all settings, which is slow, is loaded only if some are set."""
+    from streaming.settings.defaults import default_core_config
+    from streaming.settings.layers import is_setting
+
+    if config is None and not any(map(is_setting, os.environ)):
+        return default_core_config()
+    return reader_settings(config, {}).core_config()
+
+
+def _load_custom_strategies(found: FoundGroup, wished: str | None) -> None:
+    """Load the custom strategies that are installed, unless only built-in ones are asked for."""
+    from contextlib import redirect_stdout
+
+    from streaming.allocation.plugins import installed_user_strategies
+    from udfs.strategies.registry import names, qualified_name
+
+    used = {found.strategy, found.strategy if wished is None else qualified_name(wished, found.known.system)}
+    if not used <= set(names()):
+        with redirect_stdout(sys.stderr):
+            installed_user_strategies()
+
+
+def _warn_if_blind(reader: Reader, cluster: str, at_ms: int | None) -> None:
+    """Write on standard error that the present of the cluster is unknown, and why."""
+    from streaming.terminal.escape import printable
+    from streaming.views.liveness_reader import read_freshness
+
+    if at_ms is not None:
+        return
+    for lost in read_freshness(reader.root).blind([cluster]):
+        if lost.cluster == cluster:
+            sys.stderr.write(f"{printable(lost.cluster)} is {printable(lost.text)}\n")
+
+
+def _show(given: Foresight, at_ms: int | None, *, as_json: bool, is_wide: bool) -> None:
+    from streaming.terminal.escape import printable
+    from streaming.terminal.format import queues_text
+    from streaming.terminal.member_names import brief_id
+    from streaming.terminal.output import Shown, field, name_field, write_json_lines
+    from streaming.views.foresight import answer_row, member_rows
+    from streaming.views.foresight_texts import headline, lines, move_rows
+
+    if as_json:
+        write_json_lines([answer_row(given, at_ms)])
+        return
+    sys.stdout.write(f"{printable(headline(given, at_ms))}\n\n")
+    columns = [
+        name_field("CONSUMER-ID", "member_id", brief_id),
+        field("GROUP-INSTANCE-ID", "instance_id", is_wide=True),
+        field("HOST", "host"),
+        field("CLIENT-ID", "client_id", is_wide=True),
+        field("MEMBER", "change"),
+        Shown("#BEFORE", lambda row: "-" if row["before"] is None else str(len(row["before"]))),
+        Shown("#AFTER", lambda row: "-" if row["after"] is None else str(len(row["after"]))),
+        Shown("BEFORE", lambda row: "-" if row["before"] is None else queues_text(row["before"]), is_wide=True),
+        Shown("AFTER", lambda row: "-" if row["after"] is None else queues_text(row["after"])),
+    ]
+    _show_few(member_rows(given), columns, "members", is_wide=is_wide)
+    moves = move_rows(given)
+    if moves:
+        sys.stdout.write("\n")
+        columns = [name_field("FROM", "from", brief_id), name_field("TO", "to", brief_id)]
+        columns += [field("#MOVED", "number"), field("MOVED", "queues")]
+        _show_few(moves, columns, "pairs of members", is_wide=is_wide)
+    sys.stdout.write("\n" + "".join(f"{printable(line)}\n" for line in lines(given)))
+
+
+def _show_few(rows: Sequence[Row], columns: Sequence[Shown], what: str, *, is_wide: bool) -> None:
+    from streaming.terminal.output import show_rows
+
+    show_rows(rows if is_wide else rows[:_SHOWN], columns, is_wide=is_wide)
+    if not is_wide and len(rows) > _SHOWN:
+        sys.stdout.write(f"… and {len(rows) - _SHOWN} more {what}; --wide lists all\n")
+
+
+def _show_compared(compared: list[Comparison], *, as_json: bool) -> None:
+    from streaming.terminal.output import field, show_rows, write_json_lines
+
+    rows = [each.row for each in compared]
+    if as_json:
+        write_json_lines(rows, frozenset())
+        return
+    has_change = any(row["queues_moved"] is not None for row in rows)
+    columns = [
+        field("STRATEGY", "strategy"),
+        field("SWITCH", "queues_switched"),
+        *([field("MOVED", "queues_moved")] if has_change else []),
+        field("STOPPED", "queues_stopped"),
+        field("SPREAD", "spread"),
+        field("IDLE", "idle_members"),
+        field("UNASSIGNED", "unassigned_queues"),
+    ]
+    columns += [field("ERROR", "error")] if any(row["error"] for row in rows) else []
+    show_rows(rows, columns)
