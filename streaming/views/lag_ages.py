@@ -137,8 +137,11 @@ class _History:
         before, _, end_before = np.array([self._up_to.get(queue, (UNKNOWN,) * 3) for queue in queues]).T
         after, span, end_after = np.array([self._beyond[queue] for queue in queues]).T
         ages = ages_of(committed, (before, end_before), (after, end_after), span, np.array(known_ms))
-        columns = (np.where(column == UNKNOWN, None, column).tolist() for column in ages)
-        return {queue: LagAge(*age, "history") for queue, *age in zip(queues, *columns, strict=True)}
+        found = {}
+        for queue, age, least, most in zip(queues, *(column.tolist() for column in ages), strict=True):
+            is_bounded = age != UNKNOWN
+            found[queue] = LagAge(age if is_bounded else None, least, most if is_bounded else None, "history")
+        return found
 
 
 def ages_of(
