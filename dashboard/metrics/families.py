@@ -90,7 +90,7 @@ def families(
     groups = GroupLabels(first, clusters, settings)
     unknown = frozenset() if freshness is None else unknown_of(freshness, names)
     present = known_rows(current, unknown)
-    lags, unknown_lags = lag_by_group(reader, groups, unknown)
+    lags = lag_by_group(reader, groups, unknown)
     return [
         *_of_rebalances(decided, groups),
         *_of_messages(decided, groups),
@@ -100,13 +100,25 @@ def families(
             "group_lag_messages",
             "Messages between commits and ends, of queues that moved within the last hour.",
             GROUP,
-            lags,
+            lags.messages,
         ),
         _gauge(
             "group_lag_unknown_queues",
             "Queues that moved within the last hour and are not in the lag, because an offset of theirs is not known.",
             GROUP,
-            unknown_lags,
+            lags.unknown_queues,
+        ),
+        _gauge(
+            "group_lag_seconds",
+            "How long the oldest unread message has waited; none where only a lower bound is known.",
+            GROUP,
+            lags.seconds,
+        ),
+        _gauge(
+            "group_lag_min_seconds",
+            "How long the oldest unread message has waited, at least.",
+            GROUP,
+            lags.least_seconds,
         ),
         *_of_findings(found, groups, unknown, _unwritten(found, freshness, names, platforms), {*clusters} - {None}),
         _of_widespread(known_rows(found, unknown), widespread, widespread_kinds, groups),

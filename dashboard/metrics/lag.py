@@ -1,60 +1,134 @@
-"""Dashboard: the lag of groups as a metric, over queues that moved within the last hour of the tables."""
+"""Dashboard: the lag of groups as metrics, over queues that moved within the last hour of the tables."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection
-from typing import Any, TypeAlias
+from collections.abc import Collection, Sequence
+from typing import Any, NamedTuple, TypeAlias
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from dashboard.metrics.group_labels import GroupLabels
 from dashboard.metrics.known_sources import known_rows
-from streaming.tables.arrow_rows import from_arrow_columns
+from streaming.tables.arrow_rows import from_arrow_columns, integers
+from streaming.views.lag_ages import ages_of
 from streaming.views.progress import is_left_over, recent_rows
 from streaming.views.reader import Reader
+from udfs.model.arrays import Int64
+from udfs.model.observations import UNKNOWN
 
 _GROUP = ["cluster", "group_id"]
 _QUEUE = [*_GROUP, "topic", "broker", "queue_id"]
-
+_OBSERVED = ["event_time", "committed_offset", "committed_at", "end_offset", "end_at", "lag"]
+# Codes are kept below this: before they exceed it they are numbered anew.
+_LARGEST_CODE = 2**62
 
 _ByGroup: TypeAlias = dict[tuple[str, ...], float]
 
 
-def lag_by_group(reader: Reader, groups: GroupLabels, unknown: Collection[str] = ()) -> tuple[_ByGroup, _ByGroup]:
-    """Return for each group, under its labels, the sum of the newest lags of its queues, and how many are not known.
+class Lags(NamedTuple):
+    """The lag of each group, under its labels.
+
+    Attributes:
+        messages: The sum over queues. unknown_queues: How many queues are not in it.
+        seconds: The age of the oldest unread message; none where only a lower bound of some queue's is known.
+        least_seconds: Its lower bound.
+    """
+
+    messages: _ByGroup
+    unknown_queues: _ByGroup
+    seconds: _ByGroup
+    least_seconds: _ByGroup
+
+
+def lag_by_group(reader: Reader, groups: GroupLabels, unknown: Collection[str] = ()) -> Lags:
+    """Return the lag of groups by the newest rows of their queues.
 
     Commits of topics to which no member subscribes are left out.
 
     Args:
         unknown: Clusters that are left out.
     """
+    lags = Lags(defaultdict(float), defaultdict(float), {}, {})
     recent = recent_rows(reader)
     if recent is None:
-        return {}, {}
-    rows = reader.read("queue_progress", columns=[*_QUEUE, "event_time", "lag"], where={"event_time": recent})
-    # The last row of each queue counts, in the order of the rows, which needs one thread.
-    newest = rows.sort_by("event_time").group_by(_QUEUE, use_threads=False)
-    found = newest.aggregate([("lag", "last", pc.ScalarAggregateOptions(skip_nulls=False))])
+        return lags
+    rows = reader.read("queue_progress", columns=[*_QUEUE, *_OBSERVED], where={"event_time": recent})
     # Arrow sums them, because there are far more queues than topics. A group without an observed lag has none.
-    found = (
-        known_rows(found, unknown)
-        .group_by(["cluster", "group_id", "topic"])
-        .aggregate([("lag_last", "sum"), ("lag_last", "count", pc.CountOptions(mode="only_null"))])
-    )
-    sums: _ByGroup = defaultdict(float)
-    unknown_queues: _ByGroup = defaultdict(float)
+    found = _newest(known_rows(rows, unknown)).group_by(["cluster", "group_id", "topic"])
+    nulls = pc.CountOptions(mode="only_null")
+    unsure = [("is_unsure", "any"), ("lag_ms", "max"), ("lag_min_ms", "max")]
+    topics = found.aggregate([("lag", "sum"), ("lag", "count", nulls), *unsure])
     wanted = _subscribed_topics(reader)
-    columns = ["cluster", "group_id", "topic", "lag_last_sum", "lag_last_count"]
-    for cluster, group, topic, lag, queues in zip(*from_arrow_columns(found, columns), strict=True):
+    columns = ["cluster", "group_id", "topic", "lag_sum", "lag_count", *("_".join(each) for each in unsure)]
+    is_unsure: set[tuple[str, ...]] = set()
+    for cluster, group, topic, lag, queues, is_bound, age, least in zip(
+        *from_arrow_columns(topics, columns), strict=True
+    ):
         if is_left_over(topic, wanted.get((cluster, group))):
             continue
         key = groups.of(cluster, group)
-        unknown_queues[key] += queues
+        lags.unknown_queues[key] += queues
         if lag is not None:
-            sums[key] += lag
-    return sums, unknown_queues
+            lags.messages[key] += lag
+        if is_bound:
+            is_unsure.add(key)
+        for ages, figure in ((lags.seconds, age), (lags.least_seconds, least)):
+            if figure is not None:
+                ages[key] = max(ages.get(key, 0.0), figure / 1_000)
+    return lags._replace(seconds={key: age for key, age in lags.seconds.items() if key not in is_unsure})
+
+
+def _newest(rows: pa.Table) -> pa.Table:
+    """Return the last row of each queue, with the age of its next unread message.
+
+    ``is_unsure``: Messages wait, and no upper bound of their age is known.
+    """
+    span, committed, committed_at, end, end_at, lag = (integers(rows[name], UNKNOWN) for name in _OBSERVED)
+    queues = _codes(rows, _QUEUE)
+    order = np.lexsort((span, queues))
+    is_last = np.append(np.diff(queues[order]) > 0, True)[: len(order)]
+    lasts, place = order[is_last], np.cumsum(is_last) - is_last
+    committed = committed[lasts]
+    # Of each queue the last row with an end up to its commit, and the first with one beyond it.
+    is_seen = (end[order] != UNKNOWN) & (end_at[order] != UNKNOWN)
+    seen, of_queue = order[is_seen], place[is_seen]
+    is_beyond = end[seen] > committed[of_queue]
+    up_to, beyond = np.full(len(lasts), UNKNOWN), np.full(len(lasts), UNKNOWN)
+    up_to[of_queue[~is_beyond]] = seen[~is_beyond]
+    beyond[of_queue[is_beyond][::-1]] = seen[is_beyond][::-1]
+    known_ms = _known_ms(_codes(rows, _GROUP)[lasts], np.maximum(committed_at, end_at)[lasts], span.max(initial=0))
+    before = np.where(up_to == UNKNOWN, UNKNOWN, end_at[up_to])
+    ages = ages_of(committed, (before, end[up_to]), (end_at[beyond], end[beyond]), span[beyond], known_ms)
+    is_read, waits = lag[lasts] == 0, (lag[lasts] > 0) & (beyond != UNKNOWN)
+    age, least = (np.where(is_read, 0, np.where(waits, figure, UNKNOWN)) for figure in ages[:2])
+    found = rows.take(pa.array(lasts))
+    for name, figure in (("lag_ms", age), ("lag_min_ms", least)):
+        found = found.append_column(name, pa.array(figure, mask=figure == UNKNOWN))
+    return found.append_column("is_unsure", pa.array((lag[lasts] > 0) & (age == UNKNOWN)))
+
+
+def _known_ms(groups: Int64, times: Int64, at_least: np.int64) -> Int64:
+    """Return for each queue until when its group is known."""
+    _, numbers = np.unique(groups, return_inverse=True)
+    newest = np.full(numbers.max(initial=0) + 1, at_least)
+    np.maximum.at(newest, numbers, times)
+    return newest[numbers]
+
+
+def _codes(rows: pa.Table, names: Sequence[str]) -> Int64:
+    """Return a number for each row, the same for rows with the same values."""
+    codes, most = np.zeros(rows.num_rows, np.int64), 1
+    for name in names:
+        indices = rows[name].combine_chunks().dictionary_encode("encode").indices.to_numpy().astype(np.int64)
+        number = int(indices.max(initial=0)) + 1
+        if most > _LARGEST_CODE // number:
+            codes = np.unique(codes, return_inverse=True)[1]
+            most = int(codes.max()) + 1
+        codes, most = codes * number + indices, most * number
+    return codes
 
 
 def _subscribed_topics(reader: Reader) -> dict[tuple[str, str], frozenset[str] | None]:

@@ -6,8 +6,10 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from streaming.tables.schema import Row, Table
+from udfs.model.arrays import Int64
 
 _MS = pa.timestamp("ms", "UTC")
 
@@ -37,8 +39,16 @@ def from_arrow_columns(columns: pa.Table, names: Sequence[str]) -> list[Sequence
     return [list(_plain_values(columns.column(name))) for name in names]
 
 
+def integers(column: pa.ChunkedArray, null: int) -> Int64:
+    """Return a column of integers, or of times in epoch milliseconds; ``null`` is put where there is none."""
+    values: Int64 = pc.fill_null(_whole_milliseconds(column), null).to_numpy()
+    return values
+
+
+def _whole_milliseconds(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    return column.cast(_MS, safe=False).cast(pa.int64()) if pa.types.is_timestamp(column.type) else column
+
+
 def _plain_values(column: pa.ChunkedArray) -> Iterable[Any]:
-    if pa.types.is_timestamp(column.type):
-        column = column.cast(_MS, safe=False).cast(pa.int64())
-    values: list[Any] = column.to_pylist()
+    values: list[Any] = _whole_milliseconds(column).to_pylist()
     return values

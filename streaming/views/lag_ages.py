@@ -9,12 +9,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
+import numpy as np
 import pyarrow as pa
 
 from streaming.tables.arrow_rows import from_arrow_columns
 from streaming.tables.schema import Row
 from streaming.terminal.format import counted
 from streaming.views.reader import Reader, Within
+from udfs.model.arrays import Int64
+from udfs.model.observations import UNKNOWN
 
 _Queue: TypeAlias = tuple[str, str | None, int]
 
@@ -127,19 +130,34 @@ class _History:
 
     def ages(self, known_ms: int) -> dict[_Queue, LagAge]:
         """Return the ages at a time."""
-        return {
-            queue: _age(self._committed[queue], self._up_to.get(queue), beyond, known_ms)
-            for queue, beyond in self._beyond.items()
-        }
+        queues = list(self._beyond)
+        if not queues:
+            return {}
+        committed = np.array([self._committed[queue] for queue in queues])
+        before, _, end_before = np.array([self._up_to.get(queue, (UNKNOWN,) * 3) for queue in queues]).T
+        after, span, end_after = np.array([self._beyond[queue] for queue in queues]).T
+        ages = ages_of(committed, (before, end_before), (after, end_after), span, np.array(known_ms))
+        found = {}
+        for queue, age, least, most in zip(queues, *(column.tolist() for column in ages), strict=True):
+            is_bounded = age != UNKNOWN
+            found[queue] = LagAge(age if is_bounded else None, least, most if is_bounded else None, "history")
+        return found
 
 
-def _age(committed: int, up_to: tuple[int, int, int] | None, beyond: tuple[int, int, int], known_ms: int) -> LagAge:
-    after, span, end_after = beyond
-    least = max(0, known_ms - after)
+def ages_of(
+    committed: Int64, up_to: tuple[Int64, Int64], beyond: tuple[Int64, Int64], span: Int64, known_ms: Int64
+) -> tuple[Int64, Int64, Int64]:
+    """Return ``lag_ms``, ``lag_min_ms`` and ``lag_max_ms`` of queues, as ``LagAge`` has them; ``UNKNOWN`` is none.
+
+    Args:
+        up_to: Time and offset of the last end up to the commit; ``UNKNOWN`` if there is none. beyond: Of the first end
+            beyond it. span: The span in which that was read. known_ms: The time for which the ages are.
+    """
+    (before, end_before), (after, end_after) = up_to, beyond
     # A smaller end after the first one beyond the commit is that of a topic that was made again.
-    if up_to is None or up_to[0] > after:
-        return LagAge(None, least, None, "history")
-    before, _, end_before = up_to
-    since = min(max(before, span - _READ_WITHIN_MS), after)
-    written = since + (after - since) * (committed - end_before) / (end_after - end_before)
-    return LagAge(max(0, known_ms - round(written)), least, max(0, known_ms - since), "history")
+    is_bounded = (before != UNKNOWN) & (before <= after)
+    since = np.minimum(np.maximum(before, span - _READ_WITHIN_MS), after)
+    share = (committed - end_before) / np.maximum(1, end_after - end_before)
+    written = since + np.rint((after - since) * share).astype(np.int64)
+    age, most = (np.where(is_bounded, np.maximum(0, known_ms - at), UNKNOWN) for at in (written, since))
+    return age, np.maximum(0, known_ms - after), most

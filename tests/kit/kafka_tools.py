@@ -32,6 +32,11 @@ def describe_groups(broker: Broker, *what: str, tool: str = CONSUMER_GROUPS) -> 
     return _printed(broker, tool, "--describe", "--all-groups", *what)
 
 
+def change_offsets(broker: Broker, group: str, *what: str) -> None:
+    """Reset or delete a group's commits as an administrator does: `--reset-offsets …`, `--delete-offsets …`."""
+    _printed(broker, CONSUMER_GROUPS, "--group", group, *what)
+
+
 def states_of(broker: Broker, tool: str) -> dict[str, str]:
     """Return the state of every group of a tool's kind; of several groups, streams' tool of 4.1 describes only one."""
     return {row["GROUP"]: row["STATE"] for row in _printed(broker, tool, "--list", "--state")}

@@ -18,6 +18,7 @@ _UPDATE_AND_CREATE_TOPIC = 17
 _GET_BROKER_RUNTIME_INFO = 28
 _QUERY_CONSUMER_OFFSET = 14
 _GET_MAX_OFFSET = 30
+_GET_MIN_OFFSET = 31
 _GET_CONSUMER_LIST_BY_GROUP = 38
 _LOCK_BATCH_MQ = 41
 _GET_ROUTEINFO_BY_TOPIC = 105
@@ -175,6 +176,11 @@ def put_message(broker: str, topic: str, queue_id: int, body: bytes) -> None:
 def end_of_queue(broker: str, topic: str, queue_id: int) -> int:
     """Return the offset that the next message of a queue will get."""
     return int(order(broker, _GET_MAX_OFFSET, {"topic": topic, "queueId": queue_id}).fields["offset"])
+
+
+def start_of_queue(broker: str, topic: str, queue_id: int) -> int:
+    """Return the offset of the first message that a queue still has."""
+    return int(order(broker, _GET_MIN_OFFSET, {"topic": topic, "queueId": queue_id}).fields["offset"])
 
 
 def committed_offset(broker: str, group: str, topic: str, queue_id: int) -> int:

@@ -104,6 +104,7 @@ class Script:
         self.brokers = {name: Broker(name) for name in brokers}
         self.topics: dict[str, Topic] = {}
         self.groups: dict[str, Group] = {}
+        self.starts: dict[tuple[str, str, int], int] = {}  # where queues begin, other than at 0
         self.modes: dict[tuple[str, str], tuple[str, int]] = {}  # (topic, group): (mode, share)
         self.has_routes = True  # false: a name server that was just started
         self._kept: dict[Any, bytes] = {}
@@ -340,6 +341,16 @@ class Script:
             consumed, end = group.offsets.get(queue, (0, 0))
             table[queue] = {"brokerOffset": end, "consumerOffset": consumed, "lastTimestamp": 0, "pullOffset": consumed}
         return {"consumeTps": 0.0, "offsetTable": table}
+
+    def topic_stats(self, broker: Broker, topic: str) -> bytes:
+        """Return 202."""
+        table = {}
+        for queue in self.queues_of(topic):
+            if queue[1] == broker.name:
+                ends = [group.offsets[queue][1] for group in self.groups.values() if queue in group.offsets]
+                bounds = {"lastUpdateTimestamp": 0, "maxOffset": max(ends, default=0)}
+                table[queue] = bounds | {"minOffset": self.starts.get(queue, 0)}
+        return fastjson({"offsetTable": table})
 
     def request_modes(self) -> bytes:
         """Return 402."""

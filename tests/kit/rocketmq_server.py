@@ -271,6 +271,8 @@ class ScriptedRocketMq:
                 return _success(script.group_configs(broker))
             case RequestCode.GET_ALL_MESSAGE_REQUEST_MODE if broker.version.startswith("V5"):
                 return _success(script.request_modes())
+            case RequestCode.GET_TOPIC_STATS_INFO:
+                return _success(script.topic_stats(broker, request.fields["topic"]))
             case RequestCode.QUERY_ASSIGNMENT if broker.version.startswith("V5"):
                 return self._assignment(json.loads(request.body))
         name = request.fields.get("consumerGroup")

@@ -67,7 +67,7 @@ def evaluate_retention(context: GroupContext, at: int) -> None:
     is_passed, is_open = False, MESSAGES_LOST in open_retention(context)
     for queue in sorted(queues.values(), key=lambda queue: queue_order(queue[1:4])):
         newest = context.facts.offsets.newest(queue.key, at)
-        is_passed |= _is_passed(newest)
+        is_passed |= _is_passed(context, newest)
         if (deleted := _lost(context, queue, newest, at, is_open=is_open)) is not None:
             lost.append(deleted)
         elif (waiting := _at_risk(context, queue, newest, at)) is not None:
@@ -135,24 +135,25 @@ _HOW_IT_ENDED = {
 }
 
 
-def _read_up_to(newest: Newest) -> tuple[int, int] | None:
+def _read_up_to(view: GroupView, newest: Newest) -> tuple[int, int] | None:
     """Return when a queue was last committed, and the offset of the next unread message; None if no commit is known."""
     committed = newest.commit or newest.undated
-    if committed is None:
+    # RocketMQ's brokers report 0 for a queue without any commit, and for one whose commit they have lost.
+    if committed is None or (committed[1] == 0 and view.profile.commits_are_polled):
         return None
     # A reported position beyond the commit was read, though not committed.
     return committed[0], max(committed[1], -1 if newest.position is None else newest.position[1])
 
 
-def _is_passed(newest: Newest) -> bool:
-    read = _read_up_to(newest)
+def _is_passed(view: GroupView, newest: Newest) -> bool:
+    read = _read_up_to(view, newest)
     return read is not None and bool(newest.starts) and newest.starts[0][1] > read[1]
 
 
 def _lost(view: GroupView, queue: NearQueue, newest: Newest, at: int, *, is_open: bool) -> LostMessages | None:
     """Return what a queue lost; unless the finding is open, only once a consumer would have committed what it had."""
-    read = _read_up_to(newest)
-    if read is None or not _is_passed(newest):
+    read = _read_up_to(view, newest)
+    if read is None or not _is_passed(view, newest):
         return None
     since = min(time for time, start in newest.starts if start > read[1])
     commit, former = newest.commit, newest.former
@@ -165,7 +166,7 @@ def _lost(view: GroupView, queue: NearQueue, newest: Newest, at: int, *, is_open
 
 
 def _at_risk(view: GroupView, queue: NearQueue, newest: Newest, at: int) -> MessagesAtRisk | None:
-    read, starts = _read_up_to(newest), newest.starts
+    read, starts = _read_up_to(view, newest), newest.starts
     if read is None or newest.end is None or len(starts) < _STARTS_OF_PACE:
         return None
     (moved_at, start), (before_at, before), _ = starts

@@ -19,6 +19,7 @@ from streaming.collectors.rocketmq.diffing.remembered import (
     VolatileGroup,
     VolatileState,
 )
+from streaming.collectors.rocketmq.diffing.start_diff import diff_starts
 from streaming.collectors.rocketmq.diffing.topic_diff import diff_topics
 from streaming.collectors.rocketmq.options import RocketMqOptions
 from streaming.collectors.rocketmq.polling.survey import ObservedBroker, ObservedGroup, Survey
@@ -68,10 +69,13 @@ def diff_cluster(
             groups[name] = group
         if volatile_group != _NOTHING_VOLATILE:
             volatile_groups[name] = volatile_group
+    volatile = msgspec.structs.replace(volatile, groups=volatile_groups)
+    start_events, volatile = diff_starts(volatile, survey, state.clock_ms, options.cluster)
+    events += start_events
     events.sort(key=lambda event: (event.event_time, ORDER_AT_ONE_TIME[type(event)]))
     events.append(Clock(**event_fields(_SYSTEM, options.cluster, survey.ended_ms)))
     after = RememberedState(clock_ms=survey.ended_ms, brokers=brokers, topics=topics, groups=groups)
-    return ClusterDiff(events, after, VolatileState(volatile_groups))
+    return ClusterDiff(events, after, volatile)
 
 
 def is_news(before: RememberedState, after: RememberedState) -> bool:

@@ -195,7 +195,17 @@ class VolatileGroup(msgspec.Struct, frozen=True):
     absent: int = 0
 
 
+class HeldStart(msgspec.Struct, frozen=True):
+    """Where a queue begins and ends, not yet reported because of groups whose offsets are to be read again."""
+
+    offset: int
+    end_offset: int
+    groups: frozenset[str]
+
+
 class VolatileState(msgspec.Struct, frozen=True):
-    """State that need not outlive this process."""
+    """State that need not outlive this process: of groups, and where queues begin: as reported, and not yet."""
 
     groups: Mapping[str, VolatileGroup] = {}
+    starts: Mapping[MessageQueue, int] = {}
+    held_starts: Mapping[MessageQueue, HeldStart] = {}

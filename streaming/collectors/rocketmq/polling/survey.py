@@ -9,6 +9,7 @@ import msgspec
 
 from streaming.collectors.rocketmq.remoting.messages import (
     ConsumerConnections,
+    LogBounds,
     MessageQueue,
     MessageRequestMode,
     QueueOffsets,
@@ -113,13 +114,20 @@ class ObservedRoute(msgspec.Struct, frozen=True, kw_only=True):
     route: TopicRoute | None
 
 
+class ObservedBounds(msgspec.Struct, frozen=True, kw_only=True):
+    """Where the queues of a topic begin and end, by the masters that answered."""
+
+    at_ms: int
+    bounds: Mapping[MessageQueue, LogBounds]
+
+
 class Survey(msgspec.Struct, kw_only=True):
     """One round.
 
     Attributes:
         began_ms, ended_ms: By this machine's clock, monotonic here.
         topics: Topics that were read. unseen_topics: Topics not yet read in any round.
-        groups: Followed groups that exist on any broker.
+        groups: Followed groups that exist on any broker. bounds: Of topics that groups have read.
         queried, unqueried: The number of members to query, and of those not queried in time.
         name_server_problem: Why none of the name servers answered.
         is_complete: Whether all members were queried.
@@ -131,6 +139,7 @@ class Survey(msgspec.Struct, kw_only=True):
     topics: dict[str, ObservedRoute] = msgspec.field(default_factory=dict)
     unseen_topics: set[str] = msgspec.field(default_factory=set)
     groups: dict[str, ObservedGroup] = msgspec.field(default_factory=dict)
+    bounds: dict[str, ObservedBounds] = msgspec.field(default_factory=dict)
     queried: int = 0
     unqueried: int = 0
     name_server_problem: str | None = None

@@ -7,6 +7,7 @@ answer costs only its own timeout.
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
 from typing import Final, TypeVar
 
@@ -17,6 +18,7 @@ from streaming.collectors.rocketmq.polling.member_poller import MemberPoller
 from streaming.collectors.rocketmq.polling.member_schedule import MemberSchedule
 from streaming.collectors.rocketmq.polling.route_schedule import RouteSchedule
 from streaming.collectors.rocketmq.polling.survey import (
+    ObservedBounds,
     ObservedBroker,
     ObservedGroup,
     ObservedRoute,
@@ -26,7 +28,7 @@ from streaming.collectors.rocketmq.polling.survey import (
 from streaming.collectors.rocketmq.remoting.client import RocketMqClient
 from streaming.collectors.rocketmq.remoting.codes import RequestCode
 from streaming.collectors.rocketmq.remoting.errors import Refused, RemotingError, TimedOut, Unreachable
-from streaming.collectors.rocketmq.remoting.messages import BrokerRuntime, MessageQueue, QueueOffsets
+from streaming.collectors.rocketmq.remoting.messages import BrokerRuntime, LogBounds, MessageQueue, QueueOffsets
 
 # Lists and routes are requested up to the first share of the interval, members and offsets up to the second.
 _LISTS_SHARE: Final = 0.6
@@ -40,6 +42,9 @@ _PROBE_S: Final = 1.0
 # After this many timeouts in a row a broker is not queried again in this round.
 _TIMEOUTS_IN_A_ROW: Final = 3
 _WORKERS: Final = 64
+# A topic's brokers are asked this often where its queues begin: whole files of a broker's log are deleted, few in an
+# hour, and each request makes the broker read a message of every queue.
+_BOUNDS_EVERY_MS: Final = 300_000
 _T = TypeVar("_T")
 
 
@@ -60,6 +65,8 @@ class Surveyor:
         self._away: set[str] = set()
         self._probes: dict[str, asyncio.Task[BrokerRuntime]] = {}  # by address
         self._unpolled: set[str] = set()
+        # Topics that groups have read, with the time of the last request where they begin. Followed ones, no others.
+        self._bounds_requested: dict[str, int] = {}
 
     async def close(self) -> None:
         """Send no further requests."""
@@ -114,7 +121,9 @@ class Surveyor:
                 self._poll_routes(survey, followed, topics, missing, lists_until),
             )
             survey.unseen_topics = self._routes.never_polled(name for name in followed if name not in topics)
-            await self._poll_members(survey, at, until(_QUERIES_SHARE))
+            queries_until = until(_QUERIES_SHARE)
+            await self._poll_members(survey, at, queries_until)
+            await self._request_bounds(survey, at, topics, queries_until)
             await asyncio.gather(*(self._check_steady(survey, name, address) for name, address in at.items()))
         survey.ended_ms = self._now_ms()
         return survey
@@ -289,6 +298,35 @@ class Surveyor:
 
         names = self.schedule.next_offsets(self._now_ms(), queried, everybody=survey.is_complete)
         await _work((request(name) for name in names), until)
+
+    async def _request_bounds(
+        self, survey: Survey, at: Mapping[str, str], topics: Mapping[str, RememberedTopic], until: float | None
+    ) -> None:
+        """Request from masters where the queues begin that groups have read, some topics at a time.
+
+        The offsets of a static topic are not those of its brokers. Slaves delete by themselves.
+        """
+        masters = [address for name, address in at.items() if address == survey.brokers[name].addresses.get(0)]
+        read = {queue.topic for group in survey.groups.values() for queue in group.offsets or ()}
+        routed = {name: found.route for name, found in survey.topics.items() if found.route is not None}
+        static = {name for name, topic in topics.items() if topic.is_static}
+        static |= {name for name, route in routed.items() if route.is_static}
+        known = {name for name in read | self._bounds_requested.keys() if name in topics or name in routed} - static
+        requested = {name: self._bounds_requested.get(name, -_BOUNDS_EVERY_MS) for name in known}
+        self._bounds_requested = requested
+        now_ms = self._now_ms()
+        oldest = sorted((at_ms, name) for name, at_ms in requested.items())
+        due = [name for at_ms, name in oldest if survey.is_complete or now_ms - at_ms >= _BOUNDS_EVERY_MS]
+        limit = len(due) if survey.is_complete else math.ceil(self._options.running_info_share * len(known))
+
+        async def request(name: str) -> None:
+            requested[name] = now_ms
+            found: dict[MessageQueue, LogBounds] = {}
+            for address in masters:
+                found |= await _or_none(self._client.topic_stats(address, name)) or {}
+            survey.bounds[name] = ObservedBounds(at_ms=self._now_ms(), bounds=found)
+
+        await _work((request(name) for name in due[:limit]), until)
 
 
 def _own_names(listed: Mapping[str, tuple[Mapping[int, str], str]]) -> set[str]:

@@ -21,6 +21,7 @@ from streaming.collectors.rocketmq.remoting.messages import (
     ClusterInfo,
     ConsumerConnections,
     ConsumeStats,
+    LogBounds,
     MemberConnection,
     MessageQueue,
     MessageRequestMode,
@@ -116,6 +117,10 @@ class _ConsumeStats(msgspec.Struct, rename="camel"):
     offset_table: dict[Any, QueueOffsets]
 
 
+class _TopicStats(msgspec.Struct, rename="camel"):
+    offset_table: dict[Any, LogBounds]
+
+
 class _Modes(msgspec.Struct, rename="camel"):
     message_request_mode_map: dict[str, dict[str, MessageRequestMode]] = {}
 
@@ -185,6 +190,12 @@ def consume_stats(body: bytes) -> ConsumeStats:
     code = RequestCode.GET_CONSUME_STATS
     read = _decode(code, body, _ConsumeStats)
     return ConsumeStats(_by_queue(code, "offsetTable", read.offset_table))
+
+
+def topic_stats(body: bytes) -> dict[MessageQueue, LogBounds]:
+    """Decode the answer to 202."""
+    code = RequestCode.GET_TOPIC_STATS_INFO
+    return _by_queue(code, "offsetTable", _decode(code, body, _TopicStats).offset_table)
 
 
 def message_request_modes(body: bytes) -> tuple[MessageRequestMode, ...]:

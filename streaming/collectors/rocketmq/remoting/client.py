@@ -20,6 +20,8 @@ from streaming.collectors.rocketmq.remoting.messages import (
     ClusterInfo,
     ConsumerConnections,
     ConsumeStats,
+    LogBounds,
+    MessageQueue,
     MessageRequestMode,
     RunningInfo,
     SubscriptionGroupConfig,
@@ -153,6 +155,14 @@ class RocketMqClient:
         return await self._request(
             broker, RequestCode.GET_CONSUME_STATS, {"consumerGroup": group}, bodies.consume_stats
         )
+
+    async def topic_stats(self, broker: str, topic: str) -> Mapping[MessageQueue, LogBounds]:
+        """Request where the queues of a topic begin and end on a broker; empty if it has no such topic."""
+        stats = await _unless(
+            ResponseCode.TOPIC_NOT_EXIST,
+            self._request(broker, RequestCode.GET_TOPIC_STATS_INFO, {"topic": topic}, bodies.topic_stats),
+        )
+        return stats or {}
 
     async def message_request_modes(self, broker: str) -> tuple[MessageRequestMode, ...]:
         """Request the modes that were set on a broker, sorted by topic and group; () if it knows none (4.x)."""

@@ -254,6 +254,13 @@ class ConsumeStats(msgspec.Struct, frozen=True):
     offsets: Mapping[MessageQueue, QueueOffsets]
 
 
+class LogBounds(msgspec.Struct, frozen=True, rename="camel"):
+    """Where a queue begins and ends on its broker (request 202): the offsets of its first message, and of the next."""
+
+    min_offset: int
+    max_offset: int
+
+
 class MessageRequestMode(msgspec.Struct, frozen=True, rename="camel"):
     """How the members of a group get the messages of a topic if the broker assigns them (request 402, 5.x)."""
 

@@ -10,7 +10,13 @@ from streaming.collectors.rocketmq.remoting.client import ClientLimits, RocketMq
 from streaming.collectors.rocketmq.remoting.codes import RequestCode, ResponseCode
 from streaming.collectors.rocketmq.remoting.errors import ProtocolError, Refused, RemotingError, Unreachable
 from streaming.collectors.rocketmq.remoting.frames import FrameReader, encode
-from streaming.collectors.rocketmq.remoting.messages import Assignment, MessageQueue, MessageRequestMode, QueueOffsets
+from streaming.collectors.rocketmq.remoting.messages import (
+    Assignment,
+    LogBounds,
+    MessageQueue,
+    MessageRequestMode,
+    QueueOffsets,
+)
 from streaming.collectors.rocketmq.remoting.signing import Credentials, sign
 from tests.kit import rocketmq_admin
 from tests.kit.processes import free_port
@@ -62,6 +68,9 @@ def test_requests_to_a_cluster_are_answered():
             assert list(running.queues) == queues[1:]
             stats = await client.consume_stats(broker, "billing")
             assert stats.offsets[queues[1]] == QueueOffsets(10, 3, 3)
+            script.starts["orders", "broker-a", 1] = 2
+            bounds = await client.topic_stats(broker, "orders")
+            assert bounds == {queues[0]: LogBounds(0, 0), queues[1]: LogBounds(2, 10)}
             assert await client.message_request_modes(broker) == (MessageRequestMode("orders", "billing", "POP", -1),)
             expected = (Assignment(MessageQueue("orders", "broker-a", -1), "POP"),)
             assert await client.query_assignment(broker, "billing", "orders", first.client_id) == expected

@@ -21,6 +21,7 @@ def test_each_code_is_the_number_of_the_protocol():
         "GET_ROUTEINFO_BY_TOPIC": 105,
         "GET_BROKER_CLUSTER_INFO": 106,
         "GET_ALL_SUBSCRIPTIONGROUP_CONFIG": 201,
+        "GET_TOPIC_STATS_INFO": 202,
         "GET_CONSUMER_CONNECTION_LIST": 203,
         "GET_CONSUME_STATS": 208,
         "GET_CONSUMER_RUNNING_INFO": 307,
