@@ -74,12 +74,13 @@ def found_group(reader: Reader, name: str, cluster: str | None, at_ms: int | Non
     row = one_group(reader, name, cluster)
     where = {"cluster": row["cluster"], "group_id": name}
     if row["state"] == NOT_FOLLOWED:
-        raise UnknowableError(f"group {name} is of a kind that is not recomputed ({row['protocol']})")
+        kind = f" ({row['protocol']})" if row["protocol"] else ""
+        raise UnknowableError(f"group {name} is of a kind that is not recomputed{kind}")
     _require_kept(reader, row["cluster"], at_ms)
+    members = _members(reader, where, name, at_ms)
     until = Within(until_ms=None if at_ms is None else at_ms + 1)
     rebalances = _rebalances(reader, where | {"event_time": until})
     shown = _shown(row, rebalances, name, at_ms)
-    members = _members(reader, where, name, at_ms)
     topics, unknown_topics = _topics(reader, row["cluster"], members, at_ms)
     origins = _owners(reader, where, at_ms)
     computed = origins.get("computed")

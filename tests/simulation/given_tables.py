@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pyarrow as pa
 
 from streaming.tables.arrow_rows import from_arrow, to_arrow
@@ -26,9 +25,8 @@ class GivenTables:
 
     @classmethod
     def of(cls, run: CoreRun) -> GivenTables:
-        """Return the tables that the job would have after a run."""
-        progress = [msgspec.structs.asdict(row) for row in run.progress]
-        return cls({**rows_of(run.changes), "rebalances": run.rows(), "queue_progress": progress})
+        """Return the tables that the job would have after a run, without the progress of queues."""
+        return cls({**rows_of(run.changes), "rebalances": run.rows()})
 
     def read(
         self,

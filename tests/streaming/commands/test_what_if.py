@@ -30,10 +30,10 @@ def _joins(minute: int, member: str, topics: list[str], group: str = "orders", *
 
 @pytest.fixture(scope="module")
 def planned(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Write a group of range with two members, one of CONSISTENT_HASH with its own settings, and one by hand of MetaQ.
+    """Write a group of range with two members, and one of CONSISTENT_HASH with its own settings.
 
-    Its rebalance of the second minute stopped two queues for two seconds, and 30 messages of one moved queue were read
-    twice.
+    The rebalance of the second minute stopped the first one for two seconds, and 30 messages of its one moved queue
+    were read twice.
     """
     ring = {"strategy": "CONSISTENT_HASH", "strategy_settings": {"virtual_nodes": 3}}
     of_ring = {"group": "ring", "system": "rocketmq"}
@@ -142,7 +142,7 @@ def test_all_strategies_are_compared(planned: Path) -> None:
         (["-g", "ring", "--add", "1"], "its settings are not in the tables"),
         (["-g", "ring", "--strategy", "CONFIG"], "rocketmq.CONFIG needs settings"),
         (["-g", "nobody", "--add", "1"], "there is no group nobody"),
-        (["-g", "orders", "--add", "1", "--at", str(T0 - 1)], "the strategy of group orders at"),
+        (["-g", "orders", "--add", "1", "--at", str(T0 - 1)], "group orders has no members at"),
     ],
 )
 def test_what_cannot_be_foreseen_is_refused_with_its_reason(planned: Path, arguments: list[str], sentence: str) -> None:
