@@ -51,7 +51,7 @@ def what_if(
     remove: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="MEMBER|N", help="A member leaves: its id, the begin of it, or its client; or the N newest."
+            metavar="MEMBER|N", help="A member leaves: its id or the beginning of it, or its client; or the N newest."
         ),
     ] = None,
     lose_host: Annotated[
