@@ -237,7 +237,7 @@ def show_assignments(
     cluster: ClusterOption = None,
     topic: Annotated[str | None, typer.Option(metavar="TOPIC", help="Only this topic.")] = None,
     member: Annotated[
-        str | None, typer.Option(metavar="ID", help="Only this member; the begin of its id is enough.")
+        str | None, typer.Option(metavar="ID", help="Only this member; the beginning of its id is enough.")
     ] = None,
     origin: Annotated[str | None, typer.Option(metavar="ORIGIN", help="computed or reported.")] = None,
     at: TimeOption = None,

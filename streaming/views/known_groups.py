@@ -144,7 +144,9 @@ def _members(reader: Reader, where: dict[str, Any], name: str, at_ms: int | None
         raise UnknowableError(f"group {name} has no members{when}: what new ones would subscribe to is not known")
     unknown = sorted(row["member_id"] for row in rows if row["subscriptions"] is None)
     if unknown:
-        raise UnknowableError(f"what {first_few(unknown, _FEW)} subscribe to is not known: the source does not tell it")
+        raise UnknowableError(
+            f"the subscriptions of {first_few(unknown, _FEW)} are not known: the source does not show them"
+        )
     ids = {row["member_id"] for row in rows}
     return [_member(row, ids) for row in sorted(rows, key=lambda row: (row["joined_at"], row["member_id"]))]
 

@@ -45,7 +45,7 @@ class Pods:
         for life in lives:
             for host in life["hosts"] or ():
                 self._by_host.setdefault(host, []).append(life)
-            # A pod that nobody manages may be called anything, also like the begin of others' client ids.
+            # A pod that nobody manages may be called anything, also like the beginning of others' client ids.
             if life["pod"] and life["workload"]:
                 self._by_name.setdefault(life["pod"], []).append(life)
 

@@ -108,7 +108,7 @@ def _removed(known: KnownGroup, wished: Sequence[str]) -> list[str]:
 
 
 def _named(known: KnownGroup, text: str) -> Member:
-    """Return the member of an id, instance id, client or client id, or of the begin of an id."""
+    """Return the member of an id, instance id, client or client id, or of the beginning of an id."""
     by_id = [member for member in known.members if member.member_id == text]
     by_client = [member for member in known.members if text in _names(member)]
     by_begin = [member for member in known.members if member.member_id.startswith(text)]

@@ -33,7 +33,7 @@ _INTERVAL, _WRITER = "REBALANCE_MONITOR_JOB__LIVENESS_INTERVAL_MS", "REBALANCE_M
 
 @dataclass
 class _Idle:
-    """One job, and its CPU time at the begin of the measurement."""
+    """One job, and its CPU time when the measurement began."""
 
     job: Running
     files: Callable[[], int]

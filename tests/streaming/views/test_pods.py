@@ -45,7 +45,7 @@ STALE = life("s-1", 100, None, "10.0.0.9")
         ("its client id", {"client_id": "n-1", "joined_at": 300}, "n-1"),
         ("its client id begins so", {"client_id": "n-2-StreamThread-1-consumer", "joined_at": 300}, "n-2"),
         ("its instance", {"client_id": "consumer", "instance_id": "n-2", "joined_at": 300}, "n-2"),
-        ("the begin of a name is another name", {"client_id": "n-22-consumer", "joined_at": 300}, None),
+        ("the beginning of a name is another name", {"client_id": "n-22-consumer", "joined_at": 300}, None),
         ("its address counts more", {"address": "10.0.0.7", "client_id": "n-1", "joined_at": 300}, "a-1"),
         ("no time, no pod", {"address": "10.0.0.7", "joined_at": None}, None),
         ("another platform's members", {"address": "10.0.0.8", "cluster": "main", "joined_at": 300}, None),
