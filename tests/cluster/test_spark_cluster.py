@@ -68,6 +68,7 @@ def test_on_a_cluster_the_tables_are_those_of_a_local_run(
     assert_same_rows(expected, tables)
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_killed_within_a_batch_changes_nothing(
     spark_cluster: SparkCluster, expected: Path, start: Callable[[], Running], tables: str, tmp_path: Path
 ) -> None:

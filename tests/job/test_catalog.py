@@ -41,6 +41,7 @@ def run(runs: ManyRuns, tmp_path: Path) -> Callable[..., Ended]:
     return run
 
 
+@pytest.mark.slow
 def test_a_job_into_a_catalogue_that_is_started_again_writes_the_rows_of_one_into_a_folder(
     run_once: Callable[..., Ended], run: Callable[..., Ended], runs: ManyRuns, tmp_path: Path
 ) -> None:

@@ -10,7 +10,8 @@ from tests.live.departure_verdicts import KINDS, read, stories, verdicts
 from tests.live.departures import LIBRARIES, record
 
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(900)]
-NAMES = ("librdkafka", "librdkafka, new protocol", "kafka-python", "aiokafka")
+# `make departures` has all of them.
+NAMES = ("librdkafka", "librdkafka, new protocol", "kafka-python")
 
 
 def test_the_cause_of_a_departure_is_exact_with_the_log_and_never_wrong_without(tmp_path: Path) -> None:

@@ -169,13 +169,11 @@ def test_one_journal_cut_into_batches_in_two_ways_gives_equal_tables(spark: Spar
         for batch, begin in enumerate(range(0, len(changes), step)):
             rebalances = [a_rebalance(number) for number in range(begin, min(begin + step, len(changes)))]
             sink(decided(spark, rebalances=rebalances, changes=changes[begin : begin + step]), batch)
-    for name in TABLES:
-        assert_df_equality(
-            table(spark, tmp_path / "one", name),
-            table(spark, tmp_path / "many", name),
-            ignore_row_order=True,
-            ignore_nullable=True,
-        )
+    for name in TABLES.keys() - {"changes"}:
+        assert content(tmp_path / "one", name) == content(tmp_path / "many", name), name
+    for name in ("changes", "rebalances"):
+        one, many = (table(spark, tmp_path / way, name) for way in ("one", "many"))
+        assert_df_equality(one, many, ignore_row_order=True, ignore_nullable=True)
 
 
 def test_a_crash_between_any_two_commits_is_healed_by_the_batch_that_comes_again(
