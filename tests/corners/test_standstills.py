@@ -175,6 +175,11 @@ class Story:
         known = place | {"end_offset": self.ends[int(queue)], "start_offset": int(value)}
         self.add(float(at), "queue_ends", topic="t", queues=[known])
 
+    def position(self, queue: str, at: str, value: str) -> None:
+        """Let the owner of a queue report how far it has read."""
+        read = {"topic": "t", "broker": "b", "queue_id": int(queue), "position": int(value), "moved": False}
+        self.add(float(at), "progress", group="g", queues=[read])
+
     def commit(self, queue: str, at: str, value: str = "") -> None:
         """Add a commit: up to the end, up to an offset, or some beyond the last."""
         number = int(queue)

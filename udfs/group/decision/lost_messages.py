@@ -141,8 +141,11 @@ def _read_up_to(view: GroupView, newest: Newest) -> tuple[int, int] | None:
     # RocketMQ's brokers report 0 for a queue without any commit, and for one whose commit they have lost.
     if committed is None or (committed[1] == 0 and view.profile.commits_are_polled):
         return None
-    # A reported position beyond the commit was read, though not committed.
-    return committed[0], max(committed[1], -1 if newest.position is None else newest.position[1])
+    # A reported position beyond the commit was read, though not committed; but a commit that went back since then is
+    # where reading begins again.
+    position, former = newest.position, newest.former
+    went_back = position is not None and former is not None and position[0] < committed[0] and committed[1] < former[1]
+    return committed[0], committed[1] if position is None or went_back else max(committed[1], position[1])
 
 
 def _is_passed(view: GroupView, newest: Newest) -> bool:
