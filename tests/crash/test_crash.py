@@ -158,6 +158,7 @@ def test_a_job_that_is_killed_again_and_again_writes_what_an_undisturbed_one_wri
 
 @pytest.mark.spark
 @pytest.mark.timeout(1200)
+@pytest.mark.slow
 def test_a_job_with_tables_of_spark_that_is_killed_between_commits_writes_no_row_twice(
     runs: ManyRuns, tmp_path: Path
 ) -> None:
