@@ -224,7 +224,7 @@ def _assumes(found: FoundGroup, change: PlannedChange, prediction: Prediction) -
         assumed.append("every member is static and returns within its session timeout: there is no rebalance")
     elif change.at_once:
         assumed.append("a restarted member returns with an id in the same place among the others, and owns nothing")
-    if found.strategy.startswith("kafka.") and not known.settings and not is_server_side(prediction.strategy):
+    if SYSTEMS[known.system].members_vote and not known.settings and not is_server_side(prediction.strategy):
         assumed.append("no client library is known: the leader assigns as the newest Java client does")
     return assumed
 

@@ -172,8 +172,8 @@ def test_one_journal_cut_into_batches_in_two_ways_gives_equal_tables(spark: Spar
     for name in TABLES.keys() - {"changes"}:
         assert content(tmp_path / "one", name) == content(tmp_path / "many", name), name
     for name in ("changes", "rebalances"):
-        one, many = (table(spark, tmp_path / way, name) for way in ("one", "many"))
-        assert_df_equality(one, many, ignore_row_order=True, ignore_nullable=True)
+        whole, pieces = (table(spark, tmp_path / way, name) for way in ("one", "many"))
+        assert_df_equality(whole, pieces, ignore_row_order=True, ignore_nullable=True)
 
 
 def test_a_crash_between_any_two_commits_is_healed_by_the_batch_that_comes_again(
