@@ -41,7 +41,7 @@ class OpenedTables(Reader):
         """Return what is known of the present, as first read."""
         from streaming.views.liveness_reader import read_freshness
 
-        return read_freshness(self._root)
+        return read_freshness(self.root)
 
     @property
     def platforms(self) -> Sequence[PlatformState]:

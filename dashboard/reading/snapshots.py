@@ -51,7 +51,7 @@ class TableSnapshots(OpenedTables):
     def __init__(self, root: Location, *, must_exist: bool = True) -> None:
         if must_exist:
             super().__init__(root)
-        self._root = self.root = root
+        self.root = root
         self._handles: dict[str, DeltaTable] = {}
         self._versions: Mapping[str, int] = dict.fromkeys((*TABLES, LIVENESS), MISSING)
         self._liveness = LivenessReader(root)
@@ -127,7 +127,7 @@ class TableSnapshots(OpenedTables):
         if version != MISSING:
             self._note(name, None)
         elif self._versions[name] != MISSING:
-            self._note(name, "is no longer there", f"there is no table at {table_uri(self._root, name)}")
+            self._note(name, "is no longer there", f"there is no table at {table_uri(self.root, name)}")
         elif self._problems.get(name) == _UNREADABLE:
             self._note(name, None)
         return version
@@ -152,7 +152,7 @@ class TableSnapshots(OpenedTables):
                     raise
                 # It may be another table now.
                 _log.debug("a table could not be followed; it is reopened", table=name, exc_info=error)
-        found = table_to_read(self._root, name)
+        found = table_to_read(self.root, name)
         if found is None:
             self._handles.pop(name, None)
             return MISSING
@@ -172,7 +172,7 @@ class TableSnapshots(OpenedTables):
     def _table(self, name: str) -> DeltaTable | None:
         note_reads([name])
         if self._away and time.monotonic() - self._answered_s > FAILS_AFTER_S:
-            raise StoreAwayError(errno.EIO, self._away, str(self._root))
+            raise StoreAwayError(errno.EIO, self._away, str(self.root))
         return self._handles.get(name)
 
 

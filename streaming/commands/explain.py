@@ -43,8 +43,9 @@ def explain(
         raise typer.BadParameter("name either REBALANCE_ID, or --group GROUP --last, with --cluster if several have it")
     with answering():
         reader = Reader(tables_root(tables, config))
-        chosen = rebalance_id if group is None else last_rebalance_of(reader, group, cluster)
-        found = rebalance_detail(reader, chosen or "", most=sys.maxsize, near=annotation_spans(config))
+        if rebalance_id is None:
+            rebalance_id = last_rebalance_of(reader, group or "", cluster)
+        found = rebalance_detail(reader, rebalance_id, most=sys.maxsize, near=annotation_spans(config))
     if as_json:
         write_json_lines([found])
     else:

@@ -126,10 +126,10 @@ def _queues_of(texts: list[str]) -> dict[str, int]:
 
 
 def _require_sense(wish: Wish, *, is_compared: bool, at_a_time: int) -> None:
+    from streaming.views.wished_changes import Wish
+
     mistakes: list[str] = []
-    nothing = wish._replace(like=None, is_static=False) == wish._replace(
-        add=0, like=None, remove=(), hosts=(), racks=(), queues={}, strategy=None, at_once=0, is_static=False
-    )
+    nothing = wish._replace(like=None, is_static=False) == Wish()
     if nothing and not is_compared:
         mistakes.append("nothing is to change; --help lists what can")
     if not wish.at_once and (wish.is_static or at_a_time != 1):

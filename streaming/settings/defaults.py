@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import tomllib
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -30,8 +31,12 @@ def default(section: str, key: str) -> Any:
 
 
 def default_core_config() -> CoreConfig:
-    """Return the settings of the core where none is set, as ``Settings.core_config`` does."""
-    sections = _defaults()
+    """Return the settings of the core where none is set."""
+    return core_config_of(_defaults())
+
+
+def core_config_of(sections: Mapping[str, Mapping[str, Any]]) -> CoreConfig:
+    """Return the settings that the core's decisions depend on: of all sections, those whose names it knows."""
     values = {name: value for section in _OF_THE_CORE for name, value in sections[section].items()}
     by_system = {
         name: {system.removesuffix("_ms"): span for system, span in sections[section].items()}

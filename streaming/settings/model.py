@@ -13,6 +13,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, SecretStr
 from streaming.settings.alerts import Alerts
 from streaming.settings.clusters import Clusters, Kubernetes
 from streaming.settings.conf_files import conf_file
+from streaming.settings.defaults import core_config_of
 from streaming.settings.errors import SettingsError
 from streaming.settings.layers import Layer, Origins, merge_layer, read_dotted, read_environment, read_file
 from streaming.settings.locations import STORE_VARIABLES, Location, folder_of, tables_of
@@ -271,12 +272,8 @@ class Settings(Clusters):
         return {"--tables": self.job.tables, "--checkpoint": self.job.checkpoint, "--events": self.events.folder}
 
     def core_config(self) -> CoreConfig:
-        """Return the settings that the core's decisions depend on: those whose names it knows."""
-        parts = (self.state, self.time, self.limits, self.strategies, self.findings)
-        values = {name: value for part in parts for name, value in part if name in CoreConfig.__struct_fields__}
-        timeouts = {name.removesuffix("_ms"): timeout for name, timeout in self.session_timeouts}
-        unread_after = {name.removesuffix("_ms"): span for name, span in self.unread_after}
-        return CoreConfig(session_timeouts_ms=timeouts, unread_after_ms=unread_after, **values)
+        """Return the settings that the core's decisions depend on."""
+        return core_config_of(self.model_dump())
 
 
 def load(

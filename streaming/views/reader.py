@@ -63,7 +63,7 @@ class Reader:
     """
 
     def __init__(self, root: Location) -> None:
-        self._root = self.root = root
+        self.root = root
         if isinstance(root, Path) and not root.is_dir():
             raise NoTablesError(f"{root}: there is no such folder. Name the job's tables with --tables DIR.")
         if not any(is_table(root, name, soon=True) for name in TABLES):
@@ -135,7 +135,7 @@ class Reader:
 
     def _table(self, name: str) -> DeltaTable | None:
         """Return the current table; None if it does not exist yet."""
-        return table_to_read(self._root, name)
+        return table_to_read(self.root, name)
 
     def rows(self, name: str, *, where: Mapping[str, Any] | None = None, keep: Keep | None = None) -> list[Row]:
         """Read as ``read`` does; return dicts, times in epoch milliseconds."""
