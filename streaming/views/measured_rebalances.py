@@ -92,7 +92,8 @@ def costs_of(rebalances: Sequence[Row], *, with_expiries: bool) -> Costs:
     fitting = [row for row in rebalances if _is_change(row) and _has_expiry(row) == with_expiries][-_NEWEST:]
     return Costs(
         pause_ms=_measured((row["pause_ms"], row["pause_estimated_ms"]) for row in fitting),
-        outage_ms=_measured((row["queue_outage_max_ms"], None) for row in fitting),
+        # Where no queue moved, none stood still: that shows nothing of those that move.
+        outage_ms=_measured((row["queue_outage_max_ms"], None) for row in fitting if row["queues_moved"]),
         repeated=_per_queue(fitting, "repeated"),
         waiting=_per_queue(fitting, "waiting"),
     )

@@ -41,3 +41,10 @@ def test_messages_count_for_each_queue_that_got_an_owner() -> None:
     assert found.repeated.times(3).number_text() == (
         "about 21 (12 to 30, from 2 rebalances of this group, 1 of them estimated)"
     )
+
+
+def test_a_rebalance_that_moves_no_queue_says_nothing_of_how_long_moving_queues_stand() -> None:
+    still = rebalance("queue_count_changed", queues_moved=0, queue_outage_max_ms=0)
+    assert costs_of([still], with_expiries=False).outage_ms is None
+    moving = rebalance("member_joined", queue_outage_max_ms=800)
+    assert costs_of([still, moving], with_expiries=False).outage_ms == Measured(800, 800, 800, 1)
