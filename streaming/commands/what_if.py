@@ -83,6 +83,8 @@ def what_if(
     Options combine: what-if -g orders --add 2 --queues orders=24; what-if -g orders --remove 1 --strategy all; what-if
     -g orders --lose-host 10.0.0.7; what-if -g orders --rolling-restart --at-a-time 2.
     """
+    from streaming.terminal.escape import printable
+    from streaming.terminal.format import time_text
     from streaming.terminal.output import answering
     from streaming.views.foresight import answer, compared
     from streaming.views.known_groups import found_group
@@ -107,12 +109,17 @@ def what_if(
         root = tables_root(tables, config)
         reader = Reader(root)
         found = found_group(reader, group, cluster, at_ms, core.vote_tie_order)
+        blind = _blind_text(reader, found.known.cluster, at_ms)
+        if blind:
+            found.doubts.append(f"the group is as last known, because {blind}")
         _load_custom_strategies(found, strategy)
         if strategy == _EVERY:
             _show_compared(compared(found, wish, core), as_json=as_json)
         else:
-            _show(answer(reader, found, wish, core, at_ms), at_ms, as_json=as_json, is_wide=wide)
-    _warn_if_blind(reader, found.known.cluster, at_ms)
+            when = "as last known" if blind else "now" if at_ms is None else f"at {time_text(at_ms)}"
+            _show(answer(reader, found, wish, core, at_ms), at_ms, when, as_json=as_json, is_wide=wide)
+    if blind:
+        sys.stderr.write(f"{printable(blind)}\n")
 
 
 def _queues_of(texts: list[str]) -> dict[str, int]:
@@ -163,19 +170,15 @@ def _load_custom_strategies(found: FoundGroup, wished: str | None) -> None:
             installed_user_strategies()
 
 
-def _warn_if_blind(reader: Reader, cluster: str, at_ms: int | None) -> None:
-    """Write on standard error that the present of the cluster is unknown, and why."""
-    from streaming.terminal.escape import printable
+def _blind_text(reader: Reader, cluster: str, at_ms: int | None) -> str:
+    """Return that the present of the cluster is unknown, and why; empty where it is known, or of no matter."""
     from streaming.views.liveness_reader import read_freshness
 
-    if at_ms is not None:
-        return
-    for lost in read_freshness(reader.root).blind([cluster]):
-        if lost.cluster == cluster:
-            sys.stderr.write(f"{printable(lost.cluster)} is {printable(lost.text)}\n")
+    blind = [] if at_ms is not None else read_freshness(reader.root).blind([cluster])
+    return next((f"{cluster} is {lost.text}" for lost in blind if lost.cluster == cluster), "")
 
 
-def _show(given: Foresight, at_ms: int | None, *, as_json: bool, is_wide: bool) -> None:
+def _show(given: Foresight, at_ms: int | None, when: str, *, as_json: bool, is_wide: bool) -> None:
     from streaming.terminal.escape import printable
     from streaming.terminal.format import queues_text
     from streaming.terminal.member_names import brief_id
@@ -186,7 +189,7 @@ def _show(given: Foresight, at_ms: int | None, *, as_json: bool, is_wide: bool) 
     if as_json:
         write_json_lines([answer_row(given, at_ms)])
         return
-    sys.stdout.write(f"{printable(headline(given, at_ms))}\n\n")
+    sys.stdout.write(f"{printable(headline(given, when))}\n\n")
     columns = [
         name_field("CONSUMER-ID", "member_id", brief_id),
         field("GROUP-INSTANCE-ID", "instance_id", is_wide=True),

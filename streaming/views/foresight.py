@@ -307,7 +307,7 @@ def answer_row(given: Foresight, at_ms: int | None) -> dict[str, Any]:
         "noticed_after_ms": given.noticed_after_ms,
         "repeated_messages": None if given.repeated is None else given.repeated.row,
         "waiting_messages": None if given.waiting is None else given.waiting.row,
-        "commits_per_second": given.waiting_rate,
+        "committed_per_second": given.waiting_rate,
         "assumes": given.assumes,
         "doubts": given.found.doubts,
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
-from streaming.terminal.format import count, queue_name, queues_text, span_of_time, time_text
+from streaming.terminal.format import count, queue_name, queues_text, span_of_time
 from streaming.views.foresight import Foresight
 from udfs.group.what_if.known_group import is_eager
 from udfs.group.what_if.planned_change import shown_id
@@ -21,7 +21,7 @@ _STEPS: Final = {
 }
 
 
-def headline(given: Foresight, at_ms: int | None) -> str:
+def headline(given: Foresight, when: str) -> str:
     """Return what is asked, of which group, and of when."""
     change, known = given.change, given.found.known
     parts = [f"{given.found.strategy} -> {change.strategy}"] if change.strategy else []
@@ -30,7 +30,6 @@ def headline(given: Foresight, at_ms: int | None) -> str:
     parts += [f"{_ids(change.lost)} lost"] if change.lost else []
     parts += [f"{topic} with {count(number, 'queue')}" for topic, number in sorted(change.queues.items())]
     parts += [f"a rolling restart, {change.at_once} at a time{', static' * change.is_static}"] if change.at_once else []
-    when = "now" if at_ms is None else f"at {time_text(at_ms)}"
     size = f"{count(len(known.members), 'member')}, {count(given.before.queues, 'queue')}"
     return f"{known.group_id} in {known.cluster} {when} ({given.found.strategy}, {size}): {', '.join(parts)}"
 
@@ -142,4 +141,5 @@ def _waiting(given: Foresight) -> str:
     if given.waiting_rate is None:
         return f"{given.waiting.number_text()} messages"
     least, middle, most = map(round, given.waiting[:3])
-    return f"about {middle} ({least} to {most}) messages, from {given.waiting_rate:.1f} commits a second and the outage"
+    rate = f"{given.waiting_rate:.1f} messages committed a second"
+    return f"about {middle} ({least} to {most}) messages, from {rate} and the outage"

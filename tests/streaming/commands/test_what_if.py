@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 
 from tests.simulation.core_run import rows_of, run_of
 from tests.simulation.given_tables import GivenTables
+from tests.streaming.tables.signs import leave_silent_sign
 from tests.streaming.views.story import json_of, run
 
 T0 = 1_772_323_200_000  # 2026-03-01T00:00:00Z
@@ -159,3 +161,14 @@ def test_nothing_slow_is_loaded(planned: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "set()"
+
+
+def test_where_the_cluster_is_blind_the_group_is_as_last_known(planned: Path, tmp_path: Path) -> None:
+    shutil.copytree(planned, tmp_path / "tables")
+    leave_silent_sign(tmp_path / "tables", "kafka", known_until=T0)
+    answer = run(tmp_path / "tables", "what-if", "-g", "orders", "--add", "1")
+    assert answer.stdout.startswith("orders in kafka as last known (")
+    assert "In doubt: the group is as last known, because kafka is blind since 2026-03-01T00:00:00Z:" in answer.stdout
+    assert answer.stderr.startswith("kafka is blind since 2026-03-01T00:00:00Z:")
+    past = run(tmp_path / "tables", "what-if", "-g", "orders", "--add", "1", "--at", "2026-03-01T00:03:30Z")
+    assert (past.stdout.startswith("orders in kafka at 2026-03-01T00:03:30"), past.stderr) == (True, "")
