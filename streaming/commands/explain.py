@@ -34,8 +34,10 @@ def explain(
     Name it by its id, or the last one of a group with --group GROUP --last.
     """
     from dashboard.reading.rebalance_detail import rebalance_detail
+    from streaming.terminal.escape import printable
     from streaming.terminal.output import answering, write_json_lines
     from streaming.views.explain import story
+    from streaming.views.liveness_reader import blind_text
     from streaming.views.reader import Reader
     from streaming.views.rebalances import last_rebalance_of
 
@@ -46,7 +48,11 @@ def explain(
         if rebalance_id is None:
             rebalance_id = last_rebalance_of(reader, group or "", cluster)
         found = rebalance_detail(reader, rebalance_id, most=sys.maxsize, near=annotation_spans(config))
+        blind = blind_text(reader.root, found["rebalance"]["cluster"]) if last else ""
     if as_json:
         write_json_lines([found])
     else:
         sys.stdout.write(story(found) + "\n")
+    if blind:
+        # There may have been later ones.
+        sys.stderr.write(f"{printable(blind)}\n")

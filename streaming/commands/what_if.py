@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from streaming.terminal.output import Shown
     from streaming.views.foresight import Comparison, Foresight
     from streaming.views.known_groups import FoundGroup
-    from streaming.views.reader import Reader
     from streaming.views.wished_changes import Wish
     from udfs.model.config import CoreConfig
 
@@ -88,6 +87,7 @@ def what_if(
     from streaming.terminal.output import answering
     from streaming.views.foresight import answer, compared
     from streaming.views.known_groups import found_group
+    from streaming.views.liveness_reader import blind_text
     from streaming.views.reader import Reader
     from streaming.views.wished_changes import Wish
 
@@ -109,7 +109,7 @@ def what_if(
         root = tables_root(tables, config)
         reader = Reader(root)
         found = found_group(reader, group, cluster, at_ms, core.vote_tie_order)
-        blind = _blind_text(reader, found.known.cluster, at_ms)
+        blind = blind_text(root, found.known.cluster) if at_ms is None else ""
         if blind:
             found.doubts.append(f"the group is as last known, because {blind}")
         _load_custom_strategies(found, strategy)
@@ -168,14 +168,6 @@ def _load_custom_strategies(found: FoundGroup, wished: str | None) -> None:
     if not used <= set(names()):
         with redirect_stdout(sys.stderr):
             installed_user_strategies()
-
-
-def _blind_text(reader: Reader, cluster: str, at_ms: int | None) -> str:
-    """Return that the present of the cluster is unknown, and why; empty where it is known, or of no matter."""
-    from streaming.views.liveness_reader import read_freshness
-
-    blind = [] if at_ms is not None else read_freshness(reader.root).blind([cluster])
-    return next((f"{cluster} is {lost.text}" for lost in blind if lost.cluster == cluster), "")
 
 
 def _show(given: Foresight, at_ms: int | None, when: str, *, as_json: bool, is_wide: bool) -> None:

@@ -44,3 +44,12 @@ class LivenessReader:
     def evaluate(self, now: Now | None = None, unread: str = "") -> Freshness:
         """Evaluate the last reading; ``unread`` says why there is no newer one."""
         return evaluate_liveness(self._jobs, now or Now.read(), unread or self._problem, unread=unread)
+
+
+def blind_text(root: Location, cluster: str) -> str:
+    """Return that the present of a cluster is unknown, since when and why; empty if it is known.
+
+    A cluster that only tables know, without a liveness of a job, is not found here.
+    """
+    blind = read_freshness(root).blind([cluster])
+    return next((f"{cluster} is {lost.text}" for lost in blind if lost.cluster == cluster), "")

@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from streaming.tables.shared_columns import COST_NAMES
-from tests.streaming.views.story import SECOND, json_of, run
+from tests.streaming.tables.journals import Journal, stable
+from tests.streaming.tables.signs import leave_silent_sign
+from tests.streaming.views.story import SECOND, json_of, rebalance, run, store
 
 
 def test_explain_in_json_names_each_queue_that_changed_hands(tables: Path) -> None:
@@ -33,11 +35,29 @@ def test_explain_reports_to_people_and_refuses_what_is_not_there(tables: Path) -
     assert "there is no rebalance zz" in absent.stderr
 
 
-def test_the_last_rebalance_of_a_group_needs_no_id(tables: Path) -> None:
-    (row,) = [row for row in json_of(tables, "show", "groups") if row["group_id"] == "orders"]
-    text = run(tables, "explain", "--group", "orders", "--last").stdout
-    assert text == run(tables, "explain", row["last_rebalance_id"]).stdout
-    assert "there is no group absent" in run(tables, "explain", "-g", "absent", "--last").stderr
+@pytest.fixture
+def two_rebalances(tmp_path: Path) -> Path:
+    """Write two rebalances of the group orders."""
+    history = Journal()
+    rows = [rebalance("r1", 0, "group_created", None), rebalance("r2", 10_000, "member_joined", "b")]
+    changes = [history.change(number, stable(number, number), group="orders") for number in (1, 2)]
+    store(tmp_path, rows, changes)
+    return tmp_path
+
+
+def test_the_last_rebalance_of_a_group_needs_no_id(two_rebalances: Path) -> None:
+    found = run(two_rebalances, "explain", "--group", "orders", "--last")
+    assert found.stdout.startswith("Rebalance r2\n")
+    assert (found.stdout, found.stderr) == (run(two_rebalances, "explain", "r2").stdout, "")
+    assert "there is no group absent" in run(two_rebalances, "explain", "-g", "absent", "--last").stderr
+
+
+def test_a_last_rebalance_of_a_blind_cluster_is_the_last_that_is_known(two_rebalances: Path) -> None:
+    leave_silent_sign(two_rebalances, "c1", known_until=1_767_225_600_000)
+    found = run(two_rebalances, "explain", "--group", "orders", "--last")
+    assert found.stderr.startswith("c1 is blind since 2026-01-01T00:00:00Z:")
+    assert found.stdout.startswith("Rebalance r2\n")
+    assert run(two_rebalances, "explain", "r2").stderr == ""
 
 
 @pytest.mark.parametrize("arguments", [(), ("--last",), ("-g", "g"), (SECOND, "--last"), (SECOND, "-g", "g", "--last")])
