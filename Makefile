@@ -11,7 +11,7 @@ TESTS ?= tests
 LOCKED := pyproject.toml requirements/build.lock conf/ivy.xml conf/jars.sha256
 KIT := $(wildcard tests/kit/ivy/*) $(wildcard tests/kit/java/*) tests/kit/jars.py tests/kit/class_archives.py
 
-.PHONY: help setup setup-dev demo test quick lint tidy bench soak blindness departures mutants story pictures vendor lock clean
+.PHONY: help setup setup-dev demo test quick lint tidy bench scenes soak blindness departures mutants story pictures vendor lock clean
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 
@@ -27,11 +27,11 @@ demo: $(VENV)/.set-up ## watch a simulated fleet rebalance (FOR=60s ends by itse
 # Empty is as if it were not set: else each of the many processes of the tests compiles all modules anew.
 test: export PYTHONDONTWRITEBYTECODE :=
 test: setup-dev ## everything that CI runs: lint, types, import rules, tests with real brokers
-	@$(call WITH_LINT,$(PYTEST) -n $(WORKERS) -m "not slow" $(TESTS))
+	@$(call WITH_LINT,$(PYTEST) -n $(WORKERS) -m "not slow and not scene" $(TESTS))
 
 quick: export PYTHONDONTWRITEBYTECODE :=
 quick: setup-dev ## before each commit, under three minutes: lint, the core, a batch in Spark, a page
-	@$(call WITH_LINT,$(PYTEST) -n 2 -m "not slow and not broker" $(QUICK))
+	@$(call WITH_LINT,$(PYTEST) -n 2 -m "not slow and not scene and not broker" $(QUICK))
 QUICK := tests/udfs tests/laws tests/test_tidy.py tests/dashboard/pages/test_group_page.py \
   tests/streaming/pipeline/test_query.py
 PYTEST := $(BIN)/pytest -q --dist loadfile --no-loadscope-reorder
@@ -60,6 +60,9 @@ bench-strategies: setup-dev ## the strategies against the real Java classes: tim
 
 wheel: $(VENV)/.set-up ## build dist/*.whl, which needs no checkout where it is installed
 	@$(BIN)/python -m hatchling build -t wheel
+
+scenes: setup-dev ## what `make test` leaves out for its time: half an hour more of real systems
+	@$(PYTEST) -n $(WORKERS) -m scene $(TESTS)
 
 soak: setup-dev ## the tests that take long
 	@$(BIN)/pytest -q -m slow --timeout 7200 $(TESTS)

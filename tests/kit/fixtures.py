@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.kit.scenes import is_scene
+
 if TYPE_CHECKING:
     # Not at run time: a test of the core shall not wait for librdkafka to load.
     from streaming.stores.places import Place
@@ -206,8 +208,12 @@ def scope_of(nodeid: str) -> str:
     return next((name for name, places in _SCOPES.items() if file.startswith(places)), file)
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Order files by when they shall start: those that take longest, then by name. RocketMQ's are by cluster."""
+    """Mark scenes, before marks choose, and order files by when they start: longest first. RocketMQ's go by cluster."""
+    for item in items:
+        if is_scene(item.nodeid) and item.get_closest_marker("slow") is None:
+            item.add_marker("scene")
 
     def place(item: pytest.Item) -> tuple[int, int]:
         scope = scope_of(item.nodeid)

@@ -76,6 +76,7 @@ def test_files_that_use_an_expensive_fixture_are_listed_as_sharing_it(scopes: se
 
 def _item(name: str, *fixtures: str, parameter: str = "") -> Any:
     found = SimpleNamespace(nodeid=f"tests/kit/test_rocketmq.py::{name}", fixturenames=fixtures)
+    found.get_closest_marker = found.add_marker = lambda _name: None
     if parameter:
         found.callspec = SimpleNamespace(params={"each_rocketmq": parameter})
     return found

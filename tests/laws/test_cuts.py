@@ -36,7 +36,7 @@ def test_standstills_do_not_depend_on_how_the_input_was_cut(dice: Dice, length: 
     assert finish(first) == finish(second)
 
 
-@settings(max_examples=30, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=12, suppress_health_check=[HealthCheck.too_slow])
 @example(dice=Dice(136847), length=105, shards=1)
 @given(dice=dice, length=st.integers(10, 120), shards=st.integers(1, 3))
 def test_commits_that_go_back_do_not_depend_on_how_the_input_was_cut(dice: Dice, length: int, shards: int) -> None:
