@@ -8,6 +8,7 @@ from itertools import pairwise
 import msgspec
 import numpy as np
 
+from udfs.model.arrays import distinct
 from udfs.model.events import Progress, QueueEnds
 from udfs.model.observations import UNKNOWN
 from udfs.model.systems import SYSTEMS
@@ -80,8 +81,8 @@ def pack_progress(parts: Sequence[CommitColumns], shards: int) -> Iterator[tuple
             if start < end:
                 rows = columns.where(slice(start, end))
                 names = PackedNames.pack(
-                    {key: groups[key] for key in np.unique(rows.groups).tolist()},
-                    {key: queues[key] for key in np.unique(rows.queues).tolist()},
+                    {key: groups[key] for key in distinct(rows.groups).tolist()},
+                    {key: queues[key] for key in distinct(rows.queues).tolist()},
                 )
                 yield cluster, shard, PackedProgress.pack(rows, names)
 

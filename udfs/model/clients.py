@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 # RocketMQ's clients add this to their address: the process id, since 4.9 with the time of their start
 # (``ClientConfig#changeInstanceNameToPID``); and MetaQ's: process id, time and a counter
@@ -11,6 +12,7 @@ _OF_A_PROCESS = re.compile(r"@\d+(?:#\d+)?(?=@|$)|(?<=.)-\d+-\d{12,14}-\d+$")
 _WITH_PORT = re.compile(r"([^:]+|\[.*\]):\d{1,5}")
 
 
+@lru_cache(maxsize=16_384)  # a group's members are compared by it at each rebalance
 def client_of(instance_id: str | None, client_id: str | None, host: str | None) -> str | None:
     """Return a member's client: its instance id, else its client id with its host, else its host; None if unknown.
 

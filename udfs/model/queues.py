@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import TypeAlias
 
 from udfs.model.events import QueueInfo, TopicPartitions, TopicQueues
@@ -17,9 +18,20 @@ def queues_of(event: TopicQueues) -> Queues:
     return numbered(event.queue_count or 0)
 
 
+# Most topics of a fleet have one of few counts, and each decision reads them: so many, of so few queues, are kept.
+_KEPT_COUNTS, _KEPT_QUEUES = 256, 1_024
+
+
 def numbered(count: int) -> Queues:
     """Return this many queues of which only the number is reported."""
-    return tuple(QueueInfo(number) for number in range(count))
+    return _kept(count) if count <= _KEPT_QUEUES else _made(count)
+
+
+def _made(count: int) -> Queues:
+    return tuple(map(QueueInfo, range(count)))
+
+
+_kept = lru_cache(_KEPT_COUNTS)(_made)
 
 
 def racks_of(queue: QueueInfo) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 import msgspec
 import numpy as np
 
-from udfs.model.arrays import Int64, UInt64
+from udfs.model.arrays import Int64, UInt64, find_sorted
 from udfs.model.errors import StateDamagedError
 from udfs.packets import zstd
 from udfs.shard.state_format import Buffer, must_hold, pack_column, pack_parts, refusing, unpack_column, unpack_parts
@@ -127,12 +127,3 @@ class BlockStore:
         data = msgspec.msgpack.encode(values)
         codec = _ZSTD_OF_LARGE if max(map(len, values), default=0) > _LARGE_VALUE else _ZSTD
         return _LEAD.pack(len(data), zlib.crc32(data)) + bytes(codec.compress(data, asbytes=True))
-
-
-def find_sorted(sorted_keys: UInt64, keys: UInt64) -> Int64:
-    """Return the position of each key among sorted keys, −1 for absent keys."""
-    if not len(sorted_keys):
-        return np.full(len(keys), -1, dtype=np.int64)
-    positions = np.searchsorted(sorted_keys, keys)
-    clipped = np.minimum(positions, len(sorted_keys) - 1)
-    return np.asarray(np.where(sorted_keys[clipped] == keys, clipped, -1))

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from udfs.model.arrays import Int64, UInt64
+from udfs.model.arrays import Int64, UInt64, find_sorted
 from udfs.model.observations import (
     DELETED,
     NOT_NAMED,
@@ -147,7 +147,7 @@ class Commits:
         ends = self._waiting_ends.times < clock
         if ends.any():
             # Most queues belong to groups of other shards.
-            is_mine = ends & np.isin(self._waiting_ends.queues, self._decoded().keys)
+            is_mine = ends & (find_sorted(self._decoded().by_key()[0], self._waiting_ends.queues) >= 0)
             self._due_ends = Ends._make(column[is_mine] for column in self._waiting_ends)
             self._waiting_ends = Ends._make(column[~ends] for column in self._waiting_ends)
             self._ends_changed = True
@@ -203,7 +203,8 @@ class Commits:
 
     def groups_to_see(self) -> UInt64:
         """Return the groups with commits that went back or begin, or with queues near the start of their log."""
-        return np.append(groups_of(self._decoded(), self._falls), self.near.groups())
+        near = self.near.groups()
+        return near if self._falls is NO_FALLS else np.append(groups_of(self._decoded(), self._falls), near)
 
     def falls_of(self, group: int) -> list[QueueFall]:
         """Return which commits of a group went back in this batch, by time; queues without a name are left out."""
@@ -341,7 +342,8 @@ class Commits:
             kept = ~table.applied | (last == UNKNOWN) | (last >= (forget_before or 0))
             kept &= ~is_ended(table) | table.moved
             # Waiting rows belong to the next group of that name, or to a silent one; their names are known already.
-            kept |= np.isin(np.arange(len(table)), table.find(self._waiting.groups, self._waiting.queues))
+            waiting = table.find(self._waiting.groups, self._waiting.queues)
+            kept[waiting[waiting >= 0]] = True
             if not kept.all():
                 table.keep(kept)
                 self._has_new_queues = True

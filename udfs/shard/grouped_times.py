@@ -6,8 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from udfs.model.arrays import Int64, UInt64
-from udfs.shard.block_store import find_sorted
+from udfs.model.arrays import Int64, UInt64, distinct, find_sorted
 from udfs.shard.state_format import (
     Buffer,
     must_hold,
@@ -63,7 +62,7 @@ class GroupedTimes:
         """Set the time of each (group, key) to the greatest one given, old or new."""
         if not len(times):
             return
-        self._add_groups(np.unique(groups))
+        self._add_groups(distinct(groups))
         numbers = np.concatenate([self._numbers(), find_sorted(self.groups, groups)])
         keys, times = np.concatenate([self.keys, keys]), np.concatenate([self.times, times])
         order = np.lexsort((keys, numbers))
@@ -100,7 +99,7 @@ class GroupedTimes:
 
     def _numbers_in(self, rows: Mapping[int, object]) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
         wanted = np.fromiter(rows, dtype=np.uint64, count=len(rows))
-        return np.repeat(np.isin(self.groups, wanted), self.counts)
+        return np.repeat(find_sorted(np.sort(wanted), self.groups) >= 0, self.counts)
 
     def _add_groups(self, groups: UInt64) -> None:
         fresh = groups[find_sorted(self.groups, groups) < 0]

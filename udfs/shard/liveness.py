@@ -12,8 +12,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from udfs.model.arrays import Int64, UInt64
-from udfs.shard.block_store import find_sorted
+from udfs.model.arrays import Int64, UInt64, find_sorted
 from udfs.shard.state_format import (
     KEY_BYTES,
     KEY_SHIFT,

@@ -14,17 +14,17 @@ class NearQueues:
     """Queues of groups that were near the starts of their logs, as ``queue_spans.apply`` found them."""
 
     def __init__(self, table: QueueTable | None = None, found: NearSpans = NOT_NEAR) -> None:
-        self._table = QueueTable() if table is None else table
+        self._table = table
         order = np.argsort(found.rows, kind="stable")
         self._found = NearSpans(*(column[order] for column in found))
 
     def groups(self) -> UInt64:
         """Return the keys of the groups that have any."""
-        return self._table.groups_of(self._found.rows)
+        return np.empty(0, np.uint64) if self._table is None else self._table.groups_of(self._found.rows)
 
     def of(self, group: int) -> list[NearQueue]:
         """Return the queues of a group, as far as they have names."""
-        if not len(self._found.rows):
+        if self._table is None or not len(self._found.rows):
             return []
         table, rows = self._table, self._table.rows_of(group)
         some = slice(*self._found.rows.searchsorted((rows.start, rows.stop)).tolist())

@@ -276,8 +276,7 @@ def match_ends(
 
     A group without a row when the end was observed is not matched, so it does not matter which batch brought which.
     """
-    order = np.argsort(table.keys, kind="stable")
-    ordered = table.keys[order]
+    ordered, order = table.by_key()
     lefts, rights = np.searchsorted(ordered, ends.queues), np.searchsorted(ordered, ends.queues, side="right")
     counts = rights - lefts
     numbers = np.repeat(np.arange(len(ends.queues)), counts)

@@ -15,13 +15,12 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from udfs.model.arrays import Int64, UInt64
+from udfs.model.arrays import Int64, UInt64, find_sorted
 from udfs.model.observations import UNKNOWN
 from udfs.model.systems import BY_NUMBER, KAFKA, SYSTEMS
 from udfs.packets.packed_texts import PackedTexts
 from udfs.packets.packet import mix
 from udfs.packets.progress_columns import NamedGroup, PackedNames, place_of
-from udfs.shard.block_store import find_sorted
 from udfs.shard.log_starts import STARTS, decode_starts, encode_starts
 from udfs.shard.state_format import (
     Buffer,
@@ -105,6 +104,7 @@ class QueueTable:
         self._read_motion(motion, count)
         self.columns |= decode_starts(starts, count)
         self._lookup: tuple[UInt64, Int64] | None = None
+        self._by_key: tuple[UInt64, Int64] | None = None
 
     def _read_offsets(self, data: Buffer, count: int) -> None:
         flags, times, offsets, gaps, steps, lags, end_times, leads, position_times, earlier, earliest = (
@@ -247,6 +247,13 @@ class QueueTable:
         found = find_sorted(mixed, mix(groups, keys))
         return np.where(found >= 0, order[found] if len(order) else -1, -1)
 
+    def by_key(self) -> tuple[UInt64, Int64]:
+        """Return the keys of the queues of all groups, ascending, and their rows."""
+        if self._by_key is None:
+            order = np.argsort(self.keys, kind="stable")
+            self._by_key = self.keys[order], order
+        return self._by_key
+
     def place(self, row: int) -> tuple[str, str | None] | None:
         """Return topic and broker of a row's queue, if it has a name."""
         number = int(self.places[row])
@@ -349,7 +356,7 @@ class QueueTable:
         self.applied = np.asarray(move(self.applied, 0), np.bool_)
         self.moved = np.asarray(move(self.moved, 0), np.bool_)
         self.columns = {name: np.asarray(move(column, UNKNOWN), np.int64) for name, column in self.columns.items()}
-        self._lookup = None
+        self._lookup = self._by_key = None
 
 
 def _where(valid: Booleans, values: Int64) -> Int64:

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from udfs.model.arrays import Int64, UInt64
+from udfs.model.arrays import Int64, UInt64, find_sorted
 from udfs.model.config import CoreConfig
 from udfs.model.errors import InvariantError
 from udfs.model.events import AnyEvent, Clock, CommitsDeleted, GroupSnapshot, Progress, QueueEnds, TopicQueues
@@ -34,7 +34,6 @@ from udfs.packets.packet import (
     topic_key,
 )
 from udfs.packets.progress_columns import ProgressColumns
-from udfs.shard.block_store import find_sorted
 from udfs.shard.clock_skew import advance_skew
 from udfs.shard.cluster_clock import move_clock
 from udfs.shard.liveness import AppliedHeartbeats, places_of

@@ -16,16 +16,16 @@ class StandingQueues:
     def __init__(
         self, table: QueueTable | None = None, found: Standstills = NO_STANDSTILLS, stalled: Int64 | None = None
     ) -> None:
-        self._table = QueueTable() if table is None else table
+        self._table = table
         self._found, self._stalled = found, np.empty(0, np.int64) if stalled is None else stalled
 
     def groups(self) -> UInt64:
         """Return the keys of the groups with queues that have waited for too long."""
-        return self._table.groups_of(self._stalled)
+        return np.empty(0, np.uint64) if self._table is None else self._table.groups_of(self._stalled)
 
     def of(self, group: int) -> list[QueueWait]:
         """Return the spans of a group's queues, by queue."""
-        if not len(self._found.rows):
+        if self._table is None or not len(self._found.rows):
             return []
         rows = self._table.rows_of(group)
         found = self._found.where(slice(*self._found.rows.searchsorted((rows.start, rows.stop)).tolist()))

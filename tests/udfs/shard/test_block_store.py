@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from udfs.model.errors import StateVersionError
-from udfs.shard.block_store import BLOCK_VALUES, BlockStore, find_sorted
+from udfs.shard.block_store import BLOCK_VALUES, BlockStore
 
 
 def contents(blocks: BlockStore) -> dict[int, bytes]:
@@ -73,13 +72,6 @@ def test_keys_that_do_not_match_their_blocks_are_named() -> None:
     blocks._sizes = [1]
     with pytest.raises(StateVersionError, match="do not match"):
         BlockStore(blocks.encode())
-
-
-def test_a_key_that_is_not_there_is_found_nowhere() -> None:
-    sorted_keys = np.asarray([3, 5, 9], dtype=np.uint64)
-    keys = np.asarray([9, 4, 3, 10, 0, 2**64 - 1], dtype=np.uint64)
-    assert find_sorted(sorted_keys, keys).tolist() == [2, -1, 0, -1, -1, -1]
-    assert find_sorted(sorted_keys[:0], keys).tolist() == [-1] * 6
 
 
 def test_large_values_are_kept_as_they_are_beside_small_ones() -> None:

@@ -14,7 +14,7 @@ from udfs.group.state.group import Member, Owners
 from udfs.group.state.view import GroupView
 from udfs.model.journal import TRIGGER_ORDER, Rebalance, Trigger
 
-_DEEDS: Final[Mapping[str, Deed]] = {
+_DEEDS: Final[Mapping[str, int]] = {
     "member_joined": Deed.JOINED,
     "member_left": Deed.DEPARTED | Deed.LEFT,
     "member_gone": Deed.DEPARTED,
@@ -34,7 +34,7 @@ def root_of(view: GroupView, row: Rebalance, former: Sequence[Root], before: Own
         for topic in root.topics
     }
     named: dict[int, Culprit] = {}
-    deeds: dict[int, Deed] = {}
+    deeds: dict[int, int] = {}
     ghosts: dict[int, tuple[int, int]] = {}
     topics: set[str] = set()
     is_first = row.trigger == "group_created"
@@ -45,7 +45,7 @@ def root_of(view: GroupView, row: Rebalance, former: Sequence[Root], before: Own
         deed = _DEEDS.get(trigger.kind)
         if deed is None or trigger.client is None or trigger.member_id is None:
             continue
-        if deed is Deed.SUBSCRIBED:
+        if deed == Deed.SUBSCRIBED:
             found = _new_topics(view, trigger.member_id, young)
             topics |= found
             if found:
@@ -57,9 +57,9 @@ def root_of(view: GroupView, row: Rebalance, former: Sequence[Root], before: Own
         if names_late_poll(trigger.detail):
             deed |= Deed.POLLED_TOO_LATE
         deed |= _of_namesakes(view, row, trigger, namesakes.get(trigger.client, ()), before, ghosts)
-        deeds[mark] = deeds.get(mark, Deed(0)) | deed
+        deeds[mark] = deeds.get(mark, 0) | deed
     clients = [
-        RootClient(mark, _mark_of_prefix(named[mark].client) if mark in named else 0, int(deed), *ghosts.get(mark, ()))
+        RootClient(mark, _mark_of_prefix(named[mark].client) if mark in named else 0, deed, *ghosts.get(mark, ()))
         for mark, deed in deeds.items()
     ]
     root = Root(
@@ -102,7 +102,7 @@ def _of_namesakes(
     present: Sequence[Member],
     before: Owners,
     ghosts: dict[int, tuple[int, int]],
-) -> Deed:
+) -> int:
     """Return what the present members of a client show: a ghost, or that several processes have its name.
 
     Args:
@@ -114,18 +114,18 @@ def _of_namesakes(
         if younger.joined_at + view.timeout_of(older) < at:
             return Deed.SHARED
     if trigger.kind == "member_joined":
-        return Deed.BESIDE if any(member.member_id != trigger.member_id for member in present) else Deed(0)
+        return Deed.BESIDE if any(member.member_id != trigger.member_id for member in present) else 0
     departed = view.group.departed.get(trigger.member_id or "")
     if departed is None:
-        return Deed(0)
+        return 0
     successor = next((member for member in present if member.joined_at >= departed.member.joined_at), None)
     if successor is None:
-        return Deed(0)
+        return 0
     stayed = departed.left_at - successor.joined_at
     if trigger.kind == "session_expired" and successor.joined_at >= at:
         stayed = row.pause_ms or 0  # the coordinator waited for it before its successor could join
     if stayed <= 0:
-        return Deed(0)
+        return 0
     held = sum(trigger.member_id in holders for holders in before.values())
     former = ghosts.get(mark_of(client), (0, 0))
     ghosts[mark_of(client)] = max(former, (stayed, held))

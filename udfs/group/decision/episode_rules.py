@@ -128,11 +128,11 @@ def _same_client_again(case: _Case) -> Tied | None:
     return None
 
 
-def _deeds_of(root: Root, mark: int) -> Deed:
-    return next((Deed(client.deeds) for client in root.clients if client.mark == mark), Deed(0))
+def _deeds_of(root: Root, mark: int) -> int:
+    return next((client.deeds for client in root.clients if client.mark == mark), 0)
 
 
-def _returns(deeds: Iterable[Deed]) -> int:
+def _returns(deeds: Iterable[int]) -> int:
     """Return how often a client came back: it had departed before, or its former member was still present."""
     returns, is_known = 0, False
     for deed in deeds:
@@ -145,7 +145,7 @@ def _returns(deeds: Iterable[Deed]) -> int:
 def _rolling_deploy(case: _Case) -> Tied | None:
     for prefix, culprit in _prefixes(case):
         roots: list[Root] = []
-        joined, departed, unclaimed = set[int](), set[int](), set[int]()
+        joined, departed, unclaimed, all_ghosts = set[int](), set[int](), set[int](), set[int]()
         left_by_request, last_at = True, case.newest.at
         for root in (case.newest, *reversed(case.earlier)):
             if root.at < last_at - _DEPLOY_TIED_MS:
@@ -156,7 +156,7 @@ def _rolling_deploy(case: _Case) -> Tied | None:
             come = {client.mark for client in mine if client.deeds & Deed.JOINED}
             gone = {client.mark for client in mine if client.deeds & Deed.DEPARTED}
             ghosts = {client.mark for client in mine if client.deeds & Deed.GHOST}
-            if come & joined or gone & departed or come & (departed - joined - gone - _ghost_marks(roots)):
+            if come & joined or gone & departed or come & (departed - joined - gone - all_ghosts):
                 break  # the same client again
             if root.episode and _joined_in(case, root.episode) & unclaimed:
                 break  # they have joined in that deploy already
@@ -166,6 +166,7 @@ def _rolling_deploy(case: _Case) -> Tied | None:
             left_by_request &= all(client.deeds & Deed.LEFT for client in mine if client.mark in gone - ghosts)
             last_at = root.at
             roots.append(root)
+            all_ghosts |= {client.mark for client in root.clients if client.deeds & Deed.GHOST}
         roots.reverse()
         restarted = joined & departed
         clients = len(restarted) + min(len(joined - restarted), len(departed - restarted))
@@ -192,10 +193,6 @@ def _is_in_order(case: _Case, roots: Iterable[Root], prefix: int) -> bool:
         if max(abs(away), min(come, gone)) > most:
             return False
     return True
-
-
-def _ghost_marks(roots: Iterable[Root]) -> set[int]:
-    return {client.mark for root in roots for client in root.clients if client.deeds & Deed.GHOST}
 
 
 def _joined_in(case: _Case, number: int) -> set[int]:
@@ -238,7 +235,7 @@ def _scaling(case: _Case) -> Tied | None:
     return None
 
 
-def _way(root: Root, prefix: int) -> Deed | None:
+def _way(root: Root, prefix: int) -> int | None:
     """Return whether all clients of a rebalance, all of one prefix, joined or left; None if neither."""
     for way in (Deed.JOINED, Deed.DEPARTED | Deed.LEFT):
         if root.clients and all(

@@ -72,11 +72,13 @@ def episodes_after(view: GroupView, row: Rebalance, before: Owners) -> EpisodeSt
     return EpisodeStep(roots, episodes, changes, current.episode_id)
 
 
-def is_unplanned(step: EpisodeStep, time: int) -> bool:
-    """Return whether a rebalance of that time is no part of a deploy or of a scaling."""
-    if any(episode.is_planned and episode.began_at <= time <= episode.last_at for episode in step.episodes):
-        return False
-    return not any(root.is_planned and root.at == time for root in step.roots)
+def planned_times(step: EpisodeStep, times: Sequence[int]) -> set[int]:
+    """Return those times of rebalances that are part of a deploy or of a scaling."""
+    planned = {root.at for root in step.roots if root.is_planned}.intersection(times)
+    for episode in step.episodes:
+        if episode.is_planned:
+            planned.update(time for time in times if episode.began_at <= time <= episode.last_at)
+    return planned
 
 
 def _age(episode: Episode) -> int:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from udfs.group.decision.episode_step import EpisodeStep, episodes_after, is_unplanned
+from udfs.group.decision.episode_step import EpisodeStep, episodes_after, planned_times
 from udfs.group.state.flapping import Flapping, Usual, flapping, remember, remember_clients
 from udfs.group.state.group import Owners
 from udfs.group.state.view import GroupView
@@ -45,9 +45,9 @@ def frequency_after(view: GroupView, row: Rebalance, before: Owners) -> Frequenc
         step = episodes_after(view, row, before)
         recent, usual = remember(group.recent, group.usual, at, view.config)
         clients = remember_clients(group.recent_clients, _causing_clients(row.triggers), len(recent))
-    unplanned = [(time, marks) for time, marks in zip(recent, clients, strict=True) if is_unplanned(step, time)]
+    planned = planned_times(step, recent)
+    unplanned = [(time, marks) for time, marks in zip(recent, clients, strict=True) if time not in planned]
     stories = [episode for episode in step.episodes if episode.episode_id == step.episode_id and not episode.is_planned]
-    planned = set(recent).difference(time for time, _ in unplanned)
     # What is one story is one finding, and one alert: once open it stays so until the story is over.
     much = flapping(recent, usual, view.config, planned, goes_on=bool(stories) and "flapping" in group.findings)
     if much is not None and stories:
