@@ -81,7 +81,7 @@ class RocketMq(LiveCluster, _Encrypted):
     address = "name_servers"
 
     name_servers: Address
-    proxies: tuple[Annotated[Address, Field(min_length=1)], ...]
+    proxies: tuple[Address, ...]
     include_topics: tuple[str, ...]
     exclude_topics: tuple[str, ...]
     system_names: bool
@@ -104,6 +104,13 @@ class RocketMq(LiveCluster, _Encrypted):
         if not isinstance(proxies, str):
             return proxies
         return [address.strip() for address in re.split(r"[;,]", proxies) if address.strip()]
+
+    @field_validator("proxies")
+    @classmethod
+    def _named(cls, proxies: tuple[str, ...]) -> tuple[str, ...]:
+        if not all(proxies):
+            raise ValueError("'' is not HOST:PORT")
+        return proxies
 
     def mistakes(self) -> list[str]:
         """Return mistakes in settings that are valid individually."""

@@ -219,7 +219,7 @@ def record_wire(version: str) -> None:
 
 
 def main() -> int:
-    """Record the versions that are named, else all; with an option, only what needs no server, or what a proxy answers."""
+    """Record the versions that are named, else all; with an option, only without servers, or of a proxy."""
     chosen = [argument for argument in sys.argv[1:] if not argument.startswith("--")]
     for version in chosen or _CLUSTERS:
         if not {"--wire", "--proxy"} & set(sys.argv):

@@ -258,9 +258,9 @@ def departure(member: RememberedMember, at_ms: int, restarted: Collection[str], 
 def _departure_text(member: RememberedMember, restarted: Collection[str]) -> str:
     """Return the evidence that a client of proxies departed."""
     if restarted:
-        return f"it did not connect again after the proxy {_names(restarted)} had been away"
+        return f"it did not connect again after proxy {_names(restarted)} had been away"
     return (
-        f"the proxy {_names(member.listed_by)} no longer lists it: it was shut down, or it was killed or"
+        f"it is no longer listed by proxy {_names(member.listed_by)}: it was shut down, or it was killed or"
         " hung two minutes before"
     )
 

@@ -135,9 +135,9 @@ class Rounds:
         """Take a round, so much later than the one before; return its events without the clock.
 
         Args:
-            groups: By name: by broker: its list. proxies: By address: the list of the group ``g``, or why the proxy does
-                not answer. infos: By client id, for the group ``g``: a member's own report, or
-                why there is none. offsets, unpolled, topic_modes: Of the group ``g``. unseen_topics: Their routes
+            groups: By name: by broker: its list. proxies: By address, for the group ``g``: its list, or why the proxy
+                does not answer. infos: By client id, for the group ``g``: a member's own report, or why there is none.
+                offsets, unpolled, topic_modes: Of the group ``g``. unseen_topics: Their routes
                 were not read yet.
         """
         self.now_ms += later_ms
