@@ -6,7 +6,7 @@ with running_proxy(cluster, "p1") as proxy, start_grpc_member(proxy, "billing", 
 
 import contextlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 import msgspec
@@ -29,15 +29,15 @@ class RocketMqProxy:
         address: `127.0.0.1:PORT` of the remoting protocol. endpoint: The same of gRPC.
     """
 
-    def __init__(self, cluster: RocketMq, name: str) -> None:
+    def __init__(self, cluster: RocketMq, name: str, settings: Mapping[str, object]) -> None:
         folder = cluster.folder / name
         (folder / "conf").mkdir(parents=True)
         ports = {"remotingListenPort": free_port(), "grpcServerPort": free_port()}
         self.address, self.endpoint = (f"127.0.0.1:{port}" for port in ports.values())
         self._ports = ports.values()
         written = folder / "proxy.json"
-        settings = {"rocketMQClusterName": cluster.cluster, "namesrvAddr": cluster.address, "proxyName": name, **ports}
-        written.write_text(json.dumps({**settings, "localServeAddr": "127.0.0.1"}))
+        place = {"rocketMQClusterName": cluster.cluster, "namesrvAddr": cluster.address, "localServeAddr": "127.0.0.1"}
+        written.write_text(json.dumps({**place, "proxyName": name, **ports, **settings}))
         options = [
             *("-Xms48m", "-Xmx200m"),
             # As of the other servers.
@@ -95,9 +95,16 @@ def start_grpc_member(proxy: RocketMqProxy, group: str, topic: str) -> GrpcMembe
 
 
 @contextlib.contextmanager
-def running_proxy(cluster: RocketMq, name: str) -> Iterator[RocketMqProxy]:
-    """Run a proxy until the block is left."""
-    proxy = RocketMqProxy(cluster, name)
+def running_proxy(
+    cluster: RocketMq, name: str, settings: Mapping[str, object] | None = None
+) -> Iterator[RocketMqProxy]:
+    """Run a proxy until the block is left.
+
+    Args:
+        settings: of ProxyConfig. With `channelExpiredTimeout` (ms, default 120000) a client that says nothing is given
+            up sooner.
+    """
+    proxy = RocketMqProxy(cluster, name, settings or {})
     try:
         proxy.start()
         yield proxy

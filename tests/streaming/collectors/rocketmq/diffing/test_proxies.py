@@ -89,9 +89,9 @@ def test_a_client_that_two_proxies_list_is_one_member() -> None:
 )
 def test_a_client_departs_when_no_proxy_lists_it(lists: list[tuple[bool | None, bool | None]], text: str) -> None:
     rounds = followed(P, Q)
-    both, one = connections(["c1", "c2"]), connections(["c2"])
+    both, without = connections(["c1", "c2"]), connections(["c2"])
     take(rounds, both, both)
-    emitted = [take(rounds, *(both if is_listed else one for is_listed in answers)) for answers in lists]
+    emitted = [take(rounds, *(both if is_listed else without for is_listed in answers)) for answers in lists]
     assert [departed(events) for events in emitted[:-1]] == [[]] * (len(lists) - 1)
     ((member, kind, evidence),) = departed(emitted[-1])
     assert (member, kind) == ("c1", "gone")

@@ -23,7 +23,7 @@ _LONG_MS = 60_000
 
 
 def answer_of_proxy(request: Frame) -> Answer:
-    """Answer as a real one does, which was recorded: it has a client of gRPC in one group."""
+    """Return what a real one answered, which was recorded: it has a client of gRPC in one group."""
     if request.code != RequestCode.GET_CONSUMER_CONNECTION_LIST:
         return NOT_SUPPORTED
     name = "proxy-modern" if request.fields["consumerGroup"] == "modern" else "proxy-nobody"
