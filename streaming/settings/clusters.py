@@ -81,6 +81,7 @@ class RocketMq(LiveCluster, _Encrypted):
     address = "name_servers"
 
     name_servers: Address
+    proxies: tuple[Address, ...]
     include_topics: tuple[str, ...]
     exclude_topics: tuple[str, ...]
     system_names: bool
@@ -95,6 +96,21 @@ class RocketMq(LiveCluster, _Encrypted):
     access_key: str
     secret_key: SecretStr
     security_token: SecretStr
+
+    @field_validator("proxies", mode="before")
+    @classmethod
+    def _proxies(cls, proxies: object) -> object:
+        """Accept the form of name servers as a list, because an environment variable cannot hold more."""
+        if not isinstance(proxies, str):
+            return proxies
+        return [address.strip() for address in re.split(r"[;,]", proxies) if address.strip()]
+
+    @field_validator("proxies")
+    @classmethod
+    def _named(cls, proxies: tuple[str, ...]) -> tuple[str, ...]:
+        if not all(proxies):
+            raise ValueError("'' is not HOST:PORT")
+        return proxies
 
     def mistakes(self) -> list[str]:
         """Return mistakes in settings that are valid individually."""

@@ -37,9 +37,9 @@ def progress(reader: Reader, group: Mapping[str, Any], members: Sequence[Row]) -
         without any commit. An end offset before the commit is older than the commit, and the lag is null.
         ``lag_ms`` and what comes with it are those of ``LagAge``.
         ``lag_reliable`` is false then, and while the queue moves: the group is rebalancing, no member holds the queue,
-        or its owner has not committed yet. Members of a streams group own tasks, not queues, so its lag is reliable
-        while it is stable. ``is_left_over``: No member subscribes to the topic, so nobody is going to read it; None if
-        that is not known.
+        or its owner has not committed yet. Where members share messages, queues do not move. Members of a streams group
+        own tasks, not queues, so its lag is reliable while it is stable. ``is_left_over``: No member subscribes to the
+        topic, so nobody is going to read it; None if that is not known.
     """
     where = {"cluster": group["cluster"], "group_id": group["group_id"]}
     owners: dict[_Queue, list[Row]] = {}
@@ -176,6 +176,8 @@ def _is_reliable(group: Mapping[str, Any], span: Row, offsets: Row, *, has_membe
         return None if offsets.get("committed_offset") is None or offsets.get("end_offset") is None else False
     if is_under_way(group):
         return False
+    if group.get("mode") == "message":
+        return True  # messages are shared, and no queue moves
     if _has_tasks(group):
         return coordinator_state(group) in ("stable", "empty")
     if not span:

@@ -25,6 +25,7 @@ _PROGRAMS = {
         *("kafka-1.0.2", "kafka-4.1.1", "zookeeper-3.9.4", "metaq-server-1.4.6.2"),
         *("rocketmq-server-4.9.7", "rocketmq-server-5.5.0", "s3proxy-4.1.0"),
     ),
+    "GrpcMember": ("rocketmq-client-java-5.0.8",),
     "GroupMember": ("kafka-1.0.2", "kafka-clients-2.8.2", "kafka-clients-3.9.1", "kafka-4.1.1"),
     "MetaqBroker": ("metaq-server-1.4.6.2",),
     "MetaqMember": ("metaq-server-1.4.6.2",),
@@ -38,7 +39,10 @@ _SHARED = ("Conversation",)
 _CLASSES = "classes.jar"
 _COMPILE_TIMEOUT_S = 300
 # Fetched and compiled by the tests that take long, when they need them.
-LATER = ("kafka-3.9.1", "kafka-4.0.0", "kafka-4.4.0", "kafka-clients-3.7.1", "trino-431")
+LATER = (
+    *("kafka-3.9.1", "kafka-4.0.0", "kafka-4.4.0", "kafka-clients-3.7.1", "trino-431"),
+    *("rocketmq-client-java-5.0.8", "rocketmq-proxy-5.5.0"),
+)
 
 
 @cache

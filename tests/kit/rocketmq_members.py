@@ -137,6 +137,7 @@ def start_member(
     heartbeat_interval_ms: int = 2_000,
     rebalance_interval_ms: int = 20_000,
     consume_ms: int = 0,
+    name_server: str = "",
     settings: Mapping[str, object] | None = None,
 ) -> RocketMqMember:
     """Start one push consumer.
@@ -159,6 +160,7 @@ def start_member(
             comes (back) knows it after the next one.
         rebalance_interval_ms: how often it looks by itself, when nobody notified it.
         consume_ms: how long each batch of messages takes.
+        name_server: a proxy's address, of which it asks all that others ask of name servers and brokers.
         settings: of strategies: `virtual_nodes`; `queues` (CONFIG: topic/broker/id, comma-separated); `rooms`
             (MACHINE_ROOM: comma-separated); `broker_rooms`, `member_rooms` (name/room, comma-separated) and `inner`
             for MACHINE_ROOM_NEARBY. Also `namespace`, `persist_interval_ms`, `notes` (it reports of each queue when
@@ -166,7 +168,7 @@ def start_member(
     """
     version = clients or cluster.clients
     arguments: dict[str, object] = {
-        "name_server": cluster.address,
+        "name_server": name_server or cluster.address,
         "group": group,
         "topics": ",".join(topics),
         "strategy": strategy,

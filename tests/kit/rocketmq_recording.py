@@ -1,6 +1,6 @@
 """Records what real RocketMQ servers answer, byte for byte, for the tests of the client.
 
-    .venv/bin/python -m tests.kit.rocketmq_recording [--wire] [5.5.0] [4.9.7]
+    .venv/bin/python -m tests.kit.rocketmq_recording [--wire | --proxy] [5.5.0] [4.9.7]
 
 Writes ``tests/streaming/rocketmq/golden/VERSION/``: one file for each answer, the whole frame as it came;
 ``members.json``, what the members said about themselves at that time; ``wire.tsv``, what RocketMQ's own classes make of
@@ -27,6 +27,7 @@ from streaming.setup.java import find_java
 from tests.kit.jars import class_path
 from tests.kit.rocketmq import RocketMq, rocketmq_49, rocketmq_55
 from tests.kit.rocketmq_members import RocketMqMember, queues_of, start_member, wait_until, wait_until_assigned
+from tests.kit.rocketmq_proxy import running_proxy, start_grpc_member
 
 GOLDEN: Final = Path(__file__).resolve().parents[1] / "streaming" / "collectors" / "rocketmq" / "golden"
 _CLUSTERS: Final = {"5.5.0": rocketmq_55, "4.9.7": rocketmq_49}
@@ -180,6 +181,33 @@ def record(version: str) -> None:
         (folder / "running-silent.frame").write_bytes(exchange(cluster.broker.address, request))
 
 
+def record_proxy(version: str) -> None:
+    """Record what a proxy answers: for the group of a gRPC client, for that of another client, and for a member."""
+    with (
+        tempfile.TemporaryDirectory() as data,
+        _CLUSTERS[version](Path(data)) as cluster,
+        running_proxy(cluster, "proxy") as proxy,
+    ):
+        cluster.create_topic("orders", 2)
+        for group in ("modern", "classic"):
+            cluster.create_group(group)
+        with (
+            start_grpc_member(proxy, "modern", "orders"),
+            start_member(cluster, "classic", ["orders"], instance="c1", name_server=proxy.address) as classic,
+        ):
+            fields = {"consumerGroup": "classic", "clientId": classic.wait_until_started(), "jstackEnable": "false"}
+            requests = {
+                "proxy-modern": Frame(RequestCode.GET_CONSUMER_CONNECTION_LIST, 7, fields={"consumerGroup": "modern"}),
+                "proxy-classic": Frame(
+                    RequestCode.GET_CONSUMER_CONNECTION_LIST, 7, fields={"consumerGroup": "classic"}
+                ),
+                "proxy-nobody": Frame(RequestCode.GET_CONSUMER_CONNECTION_LIST, 7, fields={"consumerGroup": "nobody"}),
+                "proxy-running": Frame(RequestCode.GET_CONSUMER_RUNNING_INFO, 7, fields=fields),
+            }
+            for name, request in requests.items():
+                (GOLDEN / version / f"{name}.frame").write_bytes(exchange(proxy.address, request))
+
+
 def record_wire(version: str) -> None:
     """Record what the classes of one version write without any server."""
     classes = class_path(f"rocketmq-server-{version}", "RocketMqWire")
@@ -191,12 +219,15 @@ def record_wire(version: str) -> None:
 
 
 def main() -> int:
-    """Record the versions that are named, else all; with `--wire`, only what needs no server."""
+    """Record the versions that are named, else all; with an option, only without servers, or of a proxy."""
     chosen = [argument for argument in sys.argv[1:] if not argument.startswith("--")]
     for version in chosen or _CLUSTERS:
-        if "--wire" not in sys.argv:
+        if not {"--wire", "--proxy"} & set(sys.argv):
             record(version)
-        record_wire(version)
+        if "--wire" not in sys.argv and version.startswith("5."):
+            record_proxy(version)
+        if "--proxy" not in sys.argv:
+            record_wire(version)
     return 0
 
 

@@ -18,6 +18,7 @@ import msgspec
 from streaming.collectors.collector import CollectorStatus, CollectorThread, State, status_with_log
 from streaming.collectors.event_log import EventLog
 from streaming.collectors.rocketmq.diffing.cluster_diff import diff_cluster, is_news, missing_brokers
+from streaming.collectors.rocketmq.diffing.member_diff import time_text
 from streaming.collectors.rocketmq.diffing.remembered import RememberedState, VolatileState
 from streaming.collectors.rocketmq.options import RocketMqOptions
 from streaming.collectors.rocketmq.polling.survey import Survey
@@ -129,7 +130,8 @@ class RocketMqCollector(CollectorThread):
         if self._session is None:
             self._session = _PollSession(self._options, self._tls, self._clock)
             for name, group in self._state.groups.items():
-                ids = {member.client_id for member in group.members}
+                proxies = self._options.proxy_addresses
+                ids = {member.client_id for member in group.members if not member.is_behind(proxies)}
                 self._session.surveyor.schedule.remember(name, ids, group.sub_version)
         return self._session
 
@@ -154,7 +156,7 @@ class RocketMqCollector(CollectorThread):
 
     def _set(self, state: State, survey: Survey, detail: str | None = None, *, clock_ms: int | None = None) -> None:
         before = self._status
-        detail = detail or _detail_of(survey)
+        detail = detail or _detail_of(survey, self._state)
         if state != before.state or (detail is None) != (before.detail is None):
             log_it = _log.info if state == "connected" and detail is None else _log.warning
             log_it(f"cluster {state}", cluster=self._options.cluster, detail=detail)
@@ -179,7 +181,11 @@ class _PollSession:
         # asyncio.run and Runner are not used, because they take over SIGINT in the main thread.
         self._loop = asyncio.new_event_loop()
         self._client = RocketMqClient(
-            options.addresses(), credentials=options.credentials(), tls=tls, limits=options.limits()
+            options.addresses(),
+            proxies=options.proxy_addresses,
+            credentials=options.credentials(),
+            tls=tls,
+            limits=options.limits(),
         )
         self.surveyor = Surveyor(self._client, options, clock)
         self._task: asyncio.Task[object] | None = None
@@ -255,13 +261,23 @@ def _state_of(survey: Survey) -> State:
     return "refused" if any(broker.is_refusal for broker in survey.brokers.values()) else "away"
 
 
-def _detail_of(survey: Survey) -> str | None:
-    """Return the problem of a round, as text."""
+def _detail_of(survey: Survey, state: RememberedState) -> str | None:
+    """Return the problem of a round, as text.
+
+    Args:
+        state: As of this round.
+    """
     problems = [] if survey.name_server_problem is None else [f"no name server answers: {survey.name_server_problem}"]
     problems += [f"{broker.name}: {broker.problem}" for broker in survey.brokers.values() if broker.problem is not None]
+    problems += [
+        f"the proxy {address} {'refuses access' if proxy.is_refusal else 'does not answer'} since"
+        f" {time_text(state.proxies[address].away_since_ms or survey.ended_ms)} ({proxy.problem})"
+        for address, proxy in survey.proxies.items()
+        if proxy.problem is not None
+    ]
     if not survey.brokers and not problems:
         problems.append("the name server lists no broker")
-    answering = {broker.name for broker in survey.brokers.values() if broker.problem is None}
+    answering = {name for name, server in (survey.brokers | survey.proxies).items() if server.problem is None}
     late = sum(bool(group.unpolled & answering) for group in survey.groups.values())
     if late:
         problems.append(f"{late} of {len(survey.groups)} groups were not polled in time")

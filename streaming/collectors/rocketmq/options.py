@@ -15,6 +15,8 @@ from streaming.setup.errors import SetupError
 
 RETRY_PREFIX: Final = "%RETRY%"
 DEFAULT_PORT: Final = 9876
+# ProxyConfig#remotingListenPort.
+PROXY_PORT: Final = 8080
 _CACHED_AT_MOST: Final = 100_000  # cached names; beyond it the cache is cleared
 # Brokers and tools use these themselves: MixAll, TopicValidator and BrokerController of 4.9.8 and 5.5.0.
 SYSTEM_GROUPS: Final = (
@@ -71,10 +73,13 @@ class RocketMqOptions(RocketMq):
 
     def addresses(self) -> tuple[str, ...]:
         """Return the name servers, each with its port, in their order."""
-        return tuple(
-            address if _has_port(address) else f"{address}:{DEFAULT_PORT}"
-            for address in name_servers_of(self.name_servers)
-        )
+        return tuple(_with_port(address, DEFAULT_PORT) for address in name_servers_of(self.name_servers))
+
+    @cached_property
+    def proxy_addresses(self) -> tuple[str, ...]:
+        """Return the proxies, each once and with its port, in their order."""
+        listed = (_with_port(address, PROXY_PORT) for proxies in self.proxies for address in name_servers_of(proxies))
+        return tuple(dict.fromkeys(listed))
 
     def limits(self) -> ClientLimits:
         """Return the client's limits."""
@@ -134,9 +139,9 @@ class _Patterns:
         return found
 
 
-def _has_port(address: str) -> bool:
-    _, colon, port = address.rpartition(":")
-    return bool(colon) and port.isdigit()
+def _with_port(address: str, port: int) -> str:
+    _, colon, given = address.rpartition(":")
+    return address if colon and given.isdigit() else f"{address}:{port}"
 
 
 def name_servers_of(text: str) -> tuple[str, ...]:

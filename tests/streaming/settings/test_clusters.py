@@ -36,6 +36,16 @@ def test_one_pattern_needs_no_list() -> None:
     assert load(env={"REBALANCE_MONITOR_KAFKA__INCLUDE_GROUPS": "a.*"}).kafka.include_groups == ("a.*",)
 
 
+def test_proxies_are_hosts_with_ports() -> None:
+    assert load().rocketmq.proxies == ()
+    assert load(None, {"rocketmq.proxies": ["a:1", "[::1]"]}).rocketmq.proxies == ("a:1", "[::1]")
+    assert load(env={"REBALANCE_MONITOR_ROCKETMQ__PROXIES": "a:1; b,"}).rocketmq.proxies == ("a:1", "b")
+    with pytest.raises(SettingsError, match=r"rocketmq\.proxies.*'a:port' is not HOST:PORT"):
+        load(None, {"rocketmq.proxies": ["b", "a:port"]})
+    with pytest.raises(SettingsError, match="'' is not HOST:PORT"):
+        load(None, {"rocketmq.proxies": [""]})
+
+
 @pytest.mark.parametrize("system", SECTIONS)
 def test_a_cluster_is_not_polled_without_a_pause(system: str) -> None:
     with pytest.raises(SettingsError, match="greater than or equal to 100"):

@@ -207,6 +207,7 @@ def test_reading_imports_no_pandas(tmp_path: Path) -> None:
         ("its owner has committed", GROUP, [span(0, 1_015)], True),
         ("its owner has not committed yet", GROUP, [span(0, 1_016)], False),
         ("nobody holds it", GROUP, [span(1, 0)], False),
+        ("members share messages", {**GROUP, "mode": "message"}, [span(-1, 2_000)], True),
         ("the group rebalances", {**GROUP, "state": "preparing_rebalance"}, [span(0, 0)], False),
     ],
 )

@@ -34,7 +34,8 @@ OBSERVED: dict[str, tuple[Severity, str, str]] = {
     "members_unseen": (
         "warning",
         "The group has members that the brokers do not list, such as clients behind a proxy.",
-        "Their assignment is unknown: the monitor guesses neither members nor queues.",
+        "Name the proxies in rocketmq.proxies, so that their clients are followed. Until then the monitor guesses"
+        " neither members nor queues.",
     ),
     "not_polled": (
         "warning",

@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final
 
 from streaming.collectors.rocketmq.diffing.remembered import (
+    GroupEvidence,
     ObservedTables,
     RememberedGroup,
     RememberedMember,
@@ -40,26 +41,26 @@ _FAILURES: Final = 2
 def observe(
     group: RememberedGroup,
     volatile: VolatileGroup,
-    lists: Mapping[str, ConsumerConnections | None],
-    trusted: Collection[str],
+    evidence: GroupEvidence,
     holders: Collection[str],
     static_topics: Collection[str],
+    away_proxies: Sequence[str],
     now_ms: int,
 ) -> tuple[Observation, ...]:
     """Return all current problems, sorted.
 
     Args:
-        trusted: Brokers whose lists are complete. holders: Brokers with queues of topics that the group consumes.
-        static_topics: Static topics that the group reads.
+        holders: Brokers with queues of topics that the group consumes. static_topics: Static topics that the group
+            reads. away_proxies: Those that do not answer.
     """
     members = group.members
     found = [
-        *_disagreeing(volatile, lists, trusted, holders),
+        *_disagreeing(volatile, evidence.lists, evidence.settled - evidence.proxies, holders),
         *_flapping(group, volatile, now_ms),
-        *_unseen(members, volatile, lists),
+        *_unseen(members, volatile, evidence, away_proxies),
         *_unreported(members),
         *_unreachable_duplicates(members),
-        *_kept(members, trusted, lists),
+        *_kept(members, evidence),
         *_unpolled(volatile),
         *(Observation(kind="static_topic", detail=topic) for topic in static_topics),
     ]
@@ -184,14 +185,25 @@ def _flapping(group: RememberedGroup, volatile: VolatileGroup, now_ms: int) -> I
 
 
 def _unseen(
-    members: Sequence[RememberedMember], volatile: VolatileGroup, lists: Mapping[str, ConsumerConnections | None]
+    members: Sequence[RememberedMember],
+    volatile: VolatileGroup,
+    evidence: GroupEvidence,
+    away_proxies: Sequence[str],
 ) -> Iterable[Observation]:
+    proxies = evidence.proxies
     if not members:
         if volatile.moves_alone >= _MOVES:
-            yield Observation(kind="members_unseen", detail="offsets move, and no broker lists a member")
+            detail = "offsets move, and no broker lists a member; rocketmq.proxies names no proxy"
+            if proxies:
+                detail = "offsets move, and neither a broker nor a proxy of rocketmq.proxies lists a member"
+            if away_proxies:
+                detail += f"; {first_few(away_proxies, _NAMED_AT_MOST)} does not answer"
+            yield Observation(kind="members_unseen", detail=detail)
         return
-    pops = any(listed is not None and listed.consume_type == _POP for listed in lists.values())
-    if pops and not any(member.is_described for member in members):
+    direct = [member for member in members if not member.is_behind(proxies)]
+    lists = evidence.lists.items()
+    pops = any(listed is not None and listed.consume_type == _POP and name not in proxies for name, listed in lists)
+    if pops and direct and not any(member.is_described for member in direct):
         yield Observation(
             kind="members_unseen", detail="consumers pop, and none of them can be queried: clients of a proxy"
         )
@@ -215,15 +227,17 @@ def _unreachable_duplicates(members: Sequence[RememberedMember]) -> Iterable[Obs
             yield Observation(kind="duplicate_unreachable", detail=detail, members=(client_id,))
 
 
-def _kept(
-    members: Sequence[RememberedMember], trusted: Collection[str], lists: Mapping[str, ConsumerConnections | None]
-) -> Iterable[Observation]:
+def _kept(members: Sequence[RememberedMember], evidence: GroupEvidence) -> Iterable[Observation]:
     listed = {
-        connection.client_id for answer in lists.values() if answer is not None for connection in answer.connections
+        connection.client_id
+        for answer in evidence.lists.values()
+        if answer is not None
+        for connection in answer.connections
     }
     kept = [member for member in members if member.client_id not in listed]
     if kept:
-        brokers = sorted({broker for member in kept for broker in member.listed_by if broker not in trusted})
+        doubted = {server for member in kept for server in member.listed_by if server not in evidence.settled}
+        brokers = sorted(f"proxy {server}" if server in evidence.proxies else server for server in doubted)
         names = first_few([member.client_id for member in kept], _NAMED_AT_MOST)
         detail = f"{', '.join(brokers)} cannot list connections: it is unknown whether {names} are connected"
         yield Observation(kind="not_polled", detail=detail, members=_first([member.client_id for member in kept]))
@@ -231,7 +245,7 @@ def _kept(
 
 def _unpolled(volatile: VolatileGroup) -> Iterable[Observation]:
     if volatile.unpolled > _ROUNDS:
-        yield Observation(kind="not_polled", detail="not every broker answered in time")
+        yield Observation(kind="not_polled", detail="not every broker or proxy answered in time")
 
 
 def alone(volatile: VolatileGroup, *, is_alone: bool, moved: bool | None) -> tuple[int, int]:

@@ -15,6 +15,7 @@ from streaming.collectors.rocketmq.diffing.group_diff import Context, diff_group
 from streaming.collectors.rocketmq.diffing.remembered import (
     RememberedBroker,
     RememberedGroup,
+    RememberedProxy,
     RememberedState,
     VolatileGroup,
     VolatileState,
@@ -50,10 +51,10 @@ def diff_cluster(
     state: RememberedState, volatile: VolatileState, survey: Survey, options: RocketMqOptions
 ) -> ClusterDiff:
     """Compare a round with the remembered state; the arguments are not changed."""
-    brokers = _brokers(state, survey, options)
+    brokers, proxies = _brokers(state, survey, options), _proxies(state, survey, options)
     if not survey.is_evidence:
-        return ClusterDiff([], msgspec.structs.replace(state, brokers=brokers), volatile)
-    context = _context(state, brokers, survey, options)
+        return ClusterDiff([], msgspec.structs.replace(state, brokers=brokers, proxies=proxies), volatile)
+    context = _context(state, brokers, proxies, survey, options)
     events: list[AnyEvent] = []
     topic_events, topics = diff_topics(
         state.topics, survey, missing_brokers(brokers, survey.ended_ms, options), options.cluster
@@ -74,7 +75,7 @@ def diff_cluster(
     events += start_events
     events.sort(key=lambda event: (event.event_time, ORDER_AT_ONE_TIME[type(event)]))
     events.append(Clock(**event_fields(_SYSTEM, options.cluster, survey.ended_ms)))
-    after = RememberedState(clock_ms=survey.ended_ms, brokers=brokers, topics=topics, groups=groups)
+    after = RememberedState(clock_ms=survey.ended_ms, brokers=brokers, proxies=proxies, topics=topics, groups=groups)
     return ClusterDiff(events, after, volatile)
 
 
@@ -84,6 +85,7 @@ def is_news(before: RememberedState, after: RememberedState) -> bool:
         before.groups != after.groups
         or before.topics != after.topics
         or before.brokers != after.brokers
+        or before.proxies != after.proxies
         or before.clock_ms == 0
     )
 
@@ -135,25 +137,51 @@ def _answering(
     )
 
 
+def _proxies(state: RememberedState, survey: Survey, options: RocketMqOptions) -> dict[str, RememberedProxy]:
+    """Return the proxies of the settings; one that answers again has not received its clients' heartbeats yet."""
+    proxies = {}
+    for address in options.proxy_addresses:
+        before, observed = state.proxies.get(address, RememberedProxy()), survey.proxies.get(address)
+        if observed is None:
+            proxies[address] = before
+        elif observed.problem is not None:
+            since_ms = survey.ended_ms if before.away_since_ms is None else before.away_since_ms
+            proxies[address] = msgspec.structs.replace(before, away_since_ms=since_ms)
+        elif before.away_since_ms is not None:
+            proxies[address] = RememberedProxy(lists_all_at_ms=survey.ended_ms + options.boot_grace_ms)
+        else:
+            proxies[address] = before
+    return proxies
+
+
 def _context(
-    state: RememberedState, brokers: Mapping[str, RememberedBroker], survey: Survey, options: RocketMqOptions
+    state: RememberedState,
+    brokers: Mapping[str, RememberedBroker],
+    proxies: Mapping[str, RememberedProxy],
+    survey: Survey,
+    options: RocketMqOptions,
 ) -> Context:
     boots = {
         name: brokers[name].boot_ms or 0
         for name, observed in survey.brokers.items()
         if observed.is_evidence and name in brokers
     }
-    settled = {name for name in boots if brokers[name].lists_all_at_ms <= survey.ended_ms}
+    lists_all_at_ms = {name: brokers[name].lists_all_at_ms for name in boots}
+    for address, proxy in proxies.items():
+        if proxy.away_since_ms is None and address in survey.proxies:
+            boots[address] = lists_all_at_ms[address] = proxy.lists_all_at_ms
+    settled = {name for name, time_ms in lists_all_at_ms.items() if time_ms <= survey.ended_ms}
     modes: dict[str, list[MessageRequestMode]] = {}
     for name in sorted(survey.brokers):
         for mode in survey.brokers[name].modes:
             modes.setdefault(mode.consumer_group, []).append(mode)
     return Context(
         options=options,
-        brokers=frozenset(brokers),
+        brokers=frozenset(brokers.keys() | proxies.keys()),
+        proxies=frozenset(proxies),
         boots=boots,
         settled=frozenset(settled),
-        restarted=frozenset(name for name in settled if state.clock_ms < brokers[name].lists_all_at_ms),
+        restarted=frozenset(name for name in settled if state.clock_ms < lists_all_at_ms[name]),
         topics={},
         topics_changed=True,
         unseen_topics=frozenset(survey.unseen_topics),

@@ -28,7 +28,7 @@ from streaming.collectors.rocketmq.diffing.remembered import (
 from streaming.collectors.rocketmq.diffing.reported_assignments import diff_assignments
 from streaming.collectors.rocketmq.options import RETRY_PREFIX, RocketMqOptions
 from streaming.collectors.rocketmq.polling.survey import ObservedGroup, RememberedTopic
-from streaming.collectors.rocketmq.remoting.messages import MessageRequestMode
+from streaming.collectors.rocketmq.remoting.messages import ConsumerConnections, MessageRequestMode
 from udfs.model.events import (
     AnyEvent,
     GroupSettings,
@@ -54,9 +54,8 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that is the same for all groups of a poll.
 
     Attributes:
-        brokers: All existing brokers. boots: The start time of each broker that was the same process throughout.
-        settled: Brokers that have had time for their members' heartbeats since. restarted: Brokers that just became
-            settled.
+        brokers, boots, settled, proxies: Of all groups; see ``GroupEvidence``. restarted: Brokers and proxies that just
+            became settled.
         topics: The reported topics. topics_changed: Those changed in this round. unseen_topics: Those not read yet.
         modes: By group, as configured on the brokers.
         floor_ms: Every event must be later than this. began_ms, now_ms: The round's beginning and end.
@@ -64,6 +63,7 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
 
     options: RocketMqOptions
     brokers: frozenset[str]
+    proxies: frozenset[str]
     boots: Mapping[str, int]
     settled: frozenset[str]
     restarted: frozenset[str]
@@ -88,16 +88,18 @@ def diff_group(
         return [], group, volatile
     # It is not reported before its offsets were read, because they include the last commit of a departed member.
     at_ms = max(context.floor_ms + 1, observed.at_ms or context.now_ms, observed.offsets_at_ms)
+    lists = {**observed.lists, **observed.proxy_lists}
     evidence = GroupEvidence(
-        lists=observed.lists,
-        boots={name: boot_ms for name, boot_ms in context.boots.items() if name in observed.lists},
-        settled=context.settled & observed.lists.keys(),
+        lists=lists,
+        boots={name: boot_ms for name, boot_ms in context.boots.items() if name in lists},
+        settled=context.settled & lists.keys(),
         brokers=context.brokers,
+        proxies=context.proxies,
     )
     is_same = evidence == volatile.evidence
     before = group
     group = _described(group if is_same else _evaluated(group, observed, evidence, at_ms, context), observed, context)
-    group = _changed(group, tables=watch_tables(group, observed.lists, at_ms, is_same=is_same))
+    group = _changed(group, tables=watch_tables(group, lists, at_ms, is_same=is_same))
     group = _watched(group, observed, context)
     group = _by_table(group, observed, at_ms, context)
     new_offsets, compared = compare_offsets(volatile, observed, context.options, is_alone=not group.members)
@@ -145,7 +147,7 @@ def _evaluated(
     if group.snapshot_hash is not None:
         # Their last reports, or the lack of them, may be from this round.
         last = [_with_report(member, observed, context) for member in departed]
-        departures += [departure(member, at_ms, context.restarted & set(member.listed_by)) for member in last]
+        departures += [departure(member, at_ms, context.restarted, evidence) for member in last]
     return _changed(
         group,
         members=members,
@@ -185,21 +187,30 @@ def _changed(group: RememberedGroup, **fields: object) -> RememberedGroup:
 def _by_table(group: RememberedGroup, observed: ObservedGroup, at_ms: int, context: Context) -> RememberedGroup:
     """Return a group whose members without their own report have the topics of the group's tables.
 
-    A member's topics are replaced only by an unchanged table, because the table is that of the last heartbeat.
+    The clients of proxies have those of the proxies' tables. A member's topics are replaced only by an unchanged table,
+    because the table is that of the last heartbeat.
     """
     if all(member.is_described for member in group.members):
         return group
-    topics = followed(
-        (topic for listed in observed.lists.values() if listed is not None for topic in listed.subscriptions),
-        context.options,
-    )
     tables = group.tables
     is_at_rest = not tables.flapped_ms and at_ms - tables.changed_ms >= _TABLE_RESTS_MS
-    members = tuple(
-        by_table(member, topics) if is_at_rest or member.info.subscriptions is None else member
-        for member in group.members
-    )
-    return _changed(group, members=members)
+    topics, proxied = _table_of(observed.lists), _table_of(observed.proxy_lists)
+    # A client that pulls subscribes to the group's retry topic itself; one of gRPC leaves retries to the proxy.
+    pops = bool(proxied) and not any(topic.startswith(RETRY_PREFIX) for topic in proxied)
+
+    def with_table(member: RememberedMember) -> RememberedMember:
+        is_behind = member.is_behind(context.proxies)
+        if is_behind and proxied and member.pops != pops:
+            member = msgspec.structs.replace(member, pops=pops)
+        if is_at_rest or member.info.subscriptions is None:
+            return by_table(member, followed(proxied if is_behind else topics, context.options))
+        return member
+
+    return _changed(group, members=tuple(with_table(member) for member in group.members))
+
+
+def _table_of(lists: Mapping[str, ConsumerConnections | None]) -> set[str]:
+    return {topic for listed in lists.values() if listed is not None for topic in listed.subscriptions}
 
 
 # ---- problems
@@ -218,8 +229,9 @@ def _counted(
     if is_same and not context.topics_changed:
         lists, tables = volatile.differs > 0, volatile.tables_differ > 0
     else:
-        lists = lists_differ(evidence.lists, evidence.settled, _holders(group, context))
-        tables = tables_differ(evidence.lists, evidence.settled)
+        settled = evidence.settled - evidence.proxies  # no client computes with the list of a proxy
+        lists = lists_differ(evidence.lists, settled, _holders(group, context))
+        tables = tables_differ(evidence.lists, settled)
     counts = (
         volatile.unpolled + 1 if observed.unpolled else 0,
         volatile.differs + 1 if lists else 0,
@@ -248,7 +260,8 @@ def _with_observations(
     group: RememberedGroup, volatile: VolatileGroup, evidence: GroupEvidence, context: Context
 ) -> RememberedGroup:
     static = sorted(topic for topic in _topics(group) if topic in context.topics and context.topics[topic].is_static)
-    found = observe(group, volatile, evidence.lists, evidence.settled, _holders(group, context), static, context.now_ms)
+    away = sorted(context.proxies - context.boots.keys())
+    found = observe(group, volatile, evidence, _holders(group, context), static, away, context.now_ms)
     return _changed(group, observations=found)
 
 
@@ -262,7 +275,10 @@ def _emit_snapshot(
     if group.snapshot_hash is None and not group.members and not group.observations:
         return [], group
     waiting_ms = group.waiting_since_ms if group.waiting_since_ms is not None else at_ms
-    unqueried = any(not member.is_described and not member.failures for member in group.members)
+    unqueried = any(
+        not member.is_described and not member.failures and not member.is_behind(context.proxies)
+        for member in group.members
+    )
     unseen = bool(context.unseen_topics) and not context.unseen_topics.isdisjoint(_topics(group))
     options = context.options
     patience_ms = _FIRST_WAIT_MS if group.snapshot_hash is None else _WAIT_ROUNDS * options.poll_interval_ms
@@ -311,7 +327,7 @@ def _mode(
     if not models:
         models = {
             listed.message_model
-            for listed in observed.lists.values()
+            for listed in (*observed.lists.values(), *observed.proxy_lists.values())
             if listed is not None and listed.message_model is not None
         }
     if len(models) > 1 and group.mode is not None:
@@ -329,5 +345,7 @@ def _mode(
     )
     if not pops:
         return "clustering", {}
+    if all(member.is_behind(context.proxies) for member in group.members):
+        return "message", {}  # a proxy pops from any queue
     shares = {mode.pop_share_queue_num for mode in modes.values() if mode.mode == _POP}
     return "message", {"share_number": shares.pop()} if len(shares) == 1 else {}

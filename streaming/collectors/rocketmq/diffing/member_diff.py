@@ -54,9 +54,11 @@ def connected(
     broker with the most connections of an id decides how many members use it, and a member keeps its previous address
     as long as any broker lists that, or a broker that had listed the member cannot be polled.
 
+    Proxies send each other their lists, and keep the connection of a client that has moved until it expires there. So
+    the connections of an id that only proxies list are one member.
+
     Args:
-        remembered: The members of the previous round. evidence: The brokers' lists, and the brokers whose silence is
-            evidence.
+        remembered: The members of the previous round. evidence: The lists, and the servers whose silence is evidence.
     """
     by_id: dict[str, dict[str, list[MemberConnection]]] = {}
     for broker in sorted(evidence.lists):
@@ -81,7 +83,9 @@ def _of_one_id(
     remembered: list[RememberedMember], listed: Mapping[str, list[MemberConnection]], evidence: GroupEvidence
 ) -> tuple[list[RememberedMember], list[RememberedMember]]:
     listed_at = {connection.client_addr: connection for connections in listed.values() for connection in connections}
-    count = max((len(connections) for connections in listed.values()), default=0)
+    count = max(
+        (1 if server in evidence.proxies else len(connections) for server, connections in listed.items()), default=0
+    )
     # Members whose address is still listed come first.
     ordered = sorted(remembered, key=lambda member: member.info.host not in listed_at)
     staying, missing = ordered[:count], ordered[count:]
@@ -137,7 +141,8 @@ def _listed(
         info = MemberInfo(member_id=connection.client_id, client_id=connection.client_id)
         member = RememberedMember(info=info)
     info = member.info
-    version = version_name(connection.version)
+    # What a proxy reports of a gRPC client is its own version.
+    version = None if listed.keys() <= evidence.proxies else version_name(connection.version)
     # Its previous address may belong to a broker that cannot be polled now.
     host = info.host if doubted and info.host else connection.client_addr
     reported = {"host": host, "client_version": version, "language": connection.language}
@@ -219,32 +224,51 @@ def followed(topics: Iterable[str], options: RocketMqOptions) -> tuple[str, ...]
     return tuple(sorted({topic for topic in topics if options.follows_topic(topic)}))
 
 
-def departure(member: RememberedMember, at_ms: int, restarted: Collection[str]) -> Departure:
+def departure(member: RememberedMember, at_ms: int, restarted: Collection[str], evidence: GroupEvidence) -> Departure:
     """Return how a member departed, as far as that can be inferred, and the evidence.
 
     A killed process closes its connection at once, like one that is shut down; only a hung process is dropped by its
     brokers, by default 120 s after its last heartbeat, and does not answer before.
 
     Args:
-        restarted: Brokers that restarted a while ago and have had time for its heartbeat since.
+        restarted: Brokers and proxies that restarted a while ago and have had time for its heartbeat since.
     """
+    restarted = sorted(member.listed_by.keys() & set(restarted))
     is_proven = member.failures >= _SILENCES or member.is_stuck
     if member.is_silent and is_proven and at_ms - member.failed_ms <= _SILENT_WITHIN_MS:
         times = "once" if member.failures == 1 else f"{member.failures} times"
-        evidence = (
-            f"queried {times} since {_time_text(member.failing_since_ms)}, it did not answer though connected; then "
+        text = (
+            f"queried {times} since {time_text(member.failing_since_ms)}, it did not answer though connected; then "
             "its connection was closed"
         )
-        return Departure(member_id=member.client_id, kind="expired", host=member.info.host, evidence=evidence)
-    if restarted:
-        names = ", ".join(sorted(restarted))
-        evidence = f"it did not reconnect to {names} after the broker had restarted"
+        return Departure(member_id=member.client_id, kind="expired", host=member.info.host, evidence=text)
+    if member.is_behind(evidence.proxies):
+        text = _departure_text(member, restarted)
+    elif not member.listed_by.keys() & evidence.brokers:
+        text = f"{_names(member.listed_by)} listed it and is not followed any more"
+    elif restarted:
+        text = f"it did not reconnect to {_names(restarted)} after the broker had restarted"
     elif member.is_described and not member.failures:
-        evidence = "it answered, and then its connection was closed: a killed process looks like one that was shut down"
+        text = "it answered, and then its connection was closed: a killed process looks like one that was shut down"
     else:
-        evidence = "its connection was closed"
-    return Departure(member_id=member.client_id, kind="gone", host=member.info.host, evidence=evidence, inferred=False)
+        text = "its connection was closed"
+    return Departure(member_id=member.client_id, kind="gone", host=member.info.host, evidence=text, inferred=False)
 
 
-def _time_text(time_ms: int) -> str:
+def _departure_text(member: RememberedMember, restarted: Collection[str]) -> str:
+    """Return the evidence that a client of proxies departed."""
+    if restarted:
+        return f"it did not connect again after proxy {_names(restarted)} had been away"
+    return (
+        f"it is no longer listed by proxy {_names(member.listed_by)}: it was shut down, or it was killed or"
+        " hung two minutes before"
+    )
+
+
+def _names(servers: Iterable[str]) -> str:
+    return ", ".join(sorted(servers))
+
+
+def time_text(time_ms: int) -> str:
+    """Write a time as RFC 3339 in UTC, to the second."""
     return datetime.fromtimestamp(time_ms / 1_000, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

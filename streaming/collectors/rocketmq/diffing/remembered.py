@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Final
 
 import msgspec
@@ -29,13 +29,24 @@ class RememberedBroker(msgspec.Struct, frozen=True, omit_defaults=True):
     away_since_ms: int | None = None
 
 
+class RememberedProxy(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A proxy. It does not report when it started, so after a time without an answer it counts as restarted.
+
+    Attributes:
+        lists_all_at_ms, away_since_ms: As of a broker.
+    """
+
+    lists_all_at_ms: int = 0
+    away_since_ms: int | None = None
+
+
 class RememberedMember(msgspec.Struct, frozen=True, omit_defaults=True):
     """The remembered state of a member.
 
     Attributes:
         info: As in the next snapshot.
-        listed_by: The brokers that list it, and those that did before they became unreliable: the start time, if
-            observed, of each that listed it last.
+        listed_by: The brokers and proxies that list it, and those that did before they became unreliable: the start
+            time, if observed, of each that listed it last; of a proxy the time from which its list is complete.
         is_described: It reported itself at least once; otherwise its group's table is used.
         failures, failing_since_ms, failed_ms, failure: How often in a row it did not report, since when, when last, and
             why.
@@ -43,7 +54,7 @@ class RememberedMember(msgspec.Struct, frozen=True, omit_defaults=True):
         is_newcomer: It joined a group that was already reported.
         held: Its reported queues; None if never reported. unreported: Its queues since, if their report waits.
         awaited: Its new queues whose first pull was not reported yet. awaited_until_ms: The end of that wait.
-        message_model, is_client_rebalance, pops: From its own report.
+        message_model, is_client_rebalance, pops: From its own report; whether a client of a proxy pops, from the table.
     """
 
     info: MemberInfo
@@ -67,6 +78,10 @@ class RememberedMember(msgspec.Struct, frozen=True, omit_defaults=True):
     def client_id(self) -> str:
         """Return its client id; another member may have the same."""
         return self.info.member_id
+
+    def is_behind(self, proxies: Collection[str]) -> bool:
+        """Return whether only proxies list it, so that nobody can query it for its queues."""
+        return bool(self.listed_by) and all(server in proxies for server in self.listed_by)
 
     @property
     def is_silent(self) -> bool:
@@ -121,6 +136,7 @@ class RememberedState(msgspec.Struct, frozen=True, omit_defaults=True):
     version: int = VERSION
     clock_ms: int = 0
     brokers: dict[str, RememberedBroker] = {}
+    proxies: dict[str, RememberedProxy] = {}
     topics: dict[str, RememberedTopic] = {}
     groups: dict[str, RememberedGroup] = {}
 
@@ -145,15 +161,17 @@ class GroupEvidence(msgspec.Struct, frozen=True):
     """The evidence of a group's members; equal evidence gives equal members.
 
     Attributes:
-        lists: Lists by broker. boots: The start time of each broker that was the same process throughout the round.
-        settled: Brokers started so long ago that they list all connections.
-        brokers: All existing brokers.
+        lists: Lists by broker and proxy. boots: The start time of each broker that was the same process throughout the
+            round; of each proxy that answers, the time from which its list is complete.
+        settled: Brokers and proxies started so long ago that they list all connections.
+        brokers: All existing brokers and proxies. proxies: The proxies among them.
     """
 
     lists: Mapping[str, ConsumerConnections | None]
     boots: Mapping[str, int]
     settled: frozenset[str]
     brokers: frozenset[str]
+    proxies: frozenset[str] = frozenset()
 
     def is_against(self, broker: str, boot_ms: int) -> bool:
         """Return whether a member that a broker no longer lists is no longer connected to it.

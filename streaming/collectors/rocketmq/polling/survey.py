@@ -54,6 +54,13 @@ class ObservedBroker(msgspec.Struct, frozen=True, kw_only=True):
         return self.problem is None and self.is_steady
 
 
+class ObservedProxy(msgspec.Struct, frozen=True, kw_only=True):
+    """One proxy: why it did not answer, or None, and whether it refuses access."""
+
+    problem: str | None = None
+    is_refusal: bool = False
+
+
 class ObservedMember(msgspec.Struct, frozen=True, kw_only=True):
     """A member's own report, or why there is none."""
 
@@ -70,13 +77,16 @@ class ObservedGroup(msgspec.Struct, kw_only=True):
     Attributes:
         lists: The list of each broker that answered, by name; None if no member is connected to it.
         at_ms: When the last list came.
-        unpolled: Names of brokers that were not polled in time, or did not answer for this group.
+        proxy_lists: The list of each proxy that answered, by address, without the versions of subscriptions: those of
+            gRPC clients are the times of their heartbeats. Proxies share their lists, and each has all members.
+        unpolled: Brokers and proxies that were not polled in time, or did not answer for this group.
         members: The queried members, by client id.
         offsets: The group's offsets on ``offset_brokers``, if requested. offsets_at_ms: When the last of them came.
         topic_modes: ``PULL`` or ``POP`` by topic, if brokers assign the queues.
     """
 
     lists: dict[str, ConsumerConnections | None] = msgspec.field(default_factory=dict)
+    proxy_lists: dict[str, ConsumerConnections | None] = msgspec.field(default_factory=dict)
     at_ms: int = 0
     unpolled: set[str] = msgspec.field(default_factory=set)
     members: dict[str, ObservedMember] = msgspec.field(default_factory=dict)
@@ -126,6 +136,7 @@ class Survey(msgspec.Struct, kw_only=True):
 
     Attributes:
         began_ms, ended_ms: By this machine's clock, monotonic here.
+        proxies: Those that were queried, by address.
         topics: Topics that were read. unseen_topics: Topics not yet read in any round.
         groups: Followed groups that exist on any broker. bounds: Of topics that groups have read.
         queried, unqueried: The number of members to query, and of those not queried in time.
@@ -136,6 +147,7 @@ class Survey(msgspec.Struct, kw_only=True):
     began_ms: int
     ended_ms: int = 0
     brokers: dict[str, ObservedBroker] = msgspec.field(default_factory=dict)
+    proxies: dict[str, ObservedProxy] = msgspec.field(default_factory=dict)
     topics: dict[str, ObservedRoute] = msgspec.field(default_factory=dict)
     unseen_topics: set[str] = msgspec.field(default_factory=set)
     groups: dict[str, ObservedGroup] = msgspec.field(default_factory=dict)
@@ -151,7 +163,7 @@ class Survey(msgspec.Struct, kw_only=True):
         return any(broker.problem is None for broker in self.brokers.values())
 
     def unpolled(self) -> int:
-        """Return the number of groups that were not read from every broker that answers."""
+        """Return the number of groups that were not read from every broker and proxy that answers."""
         return sum(bool(group.unpolled) for group in self.groups.values())
 
 

@@ -1,4 +1,4 @@
-"""Shell: one round over a RocketMQ cluster: brokers, topics, groups, members of every broker, offsets.
+"""Shell: one round over a RocketMQ cluster: brokers, topics, groups, members of every broker and proxy, offsets.
 
 A round ends in time: missing answers are reported as missing and come first in the next round. A server that does not
 answer costs only its own timeout.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import Final, TypeVar
 
 import msgspec
@@ -16,6 +16,7 @@ import msgspec
 from streaming.collectors.rocketmq.options import RocketMqOptions
 from streaming.collectors.rocketmq.polling.member_poller import MemberPoller
 from streaming.collectors.rocketmq.polling.member_schedule import MemberSchedule
+from streaming.collectors.rocketmq.polling.proxy_poller import ProxyPoller
 from streaming.collectors.rocketmq.polling.route_schedule import RouteSchedule
 from streaming.collectors.rocketmq.polling.survey import (
     ObservedBounds,
@@ -25,6 +26,7 @@ from streaming.collectors.rocketmq.polling.survey import (
     RememberedTopic,
     Survey,
 )
+from streaming.collectors.rocketmq.polling.workers import PROBE_S, TIMEOUTS_IN_A_ROW, work
 from streaming.collectors.rocketmq.remoting.client import RocketMqClient
 from streaming.collectors.rocketmq.remoting.codes import RequestCode
 from streaming.collectors.rocketmq.remoting.errors import Refused, RemotingError, TimedOut, Unreachable
@@ -36,12 +38,6 @@ _QUERIES_SHARE: Final = 0.75
 # Each phase has at least this long: if brokers, or this machine, are slow for the interval, rounds last longer than it.
 # Otherwise no round would ever get to the members.
 _LEAST_S: Final = 1.0
-# A round waits less for a broker that did not answer in the previous one than for others; its answer may also come
-# between two rounds.
-_PROBE_S: Final = 1.0
-# After this many timeouts in a row a broker is not queried again in this round.
-_TIMEOUTS_IN_A_ROW: Final = 3
-_WORKERS: Final = 64
 # A topic's brokers are asked this often where its queues begin: whole files of a broker's log are deleted, few in an
 # hour, and each request makes the broker read a message of every queue.
 _BOUNDS_EVERY_MS: Final = 300_000
@@ -62,6 +58,7 @@ class Surveyor:
         self.schedule = MemberSchedule(options.running_info_share)
         self._routes = RouteSchedule(options.running_info_share)
         self._member_poller = MemberPoller(client, options, self.schedule, now_ms)
+        self._proxy_poller = ProxyPoller(client, options.proxy_addresses, now_ms)
         self._away: set[str] = set()
         self._probes: dict[str, asyncio.Task[BrokerRuntime]] = {}  # by address
         self._unpolled: set[str] = set()
@@ -116,10 +113,13 @@ class Surveyor:
             names = self._followed_groups(survey, groups)
             followed = self._followed_topics(survey, topics, own_names)
             lists_until = until(_LISTS_SHARE)
+            survey.groups = {name: ObservedGroup(unpolled=set(at)) for name in names}
             await asyncio.gather(
                 self._list_groups(survey, names, at, lists_until),
+                self._proxy_poller.poll(survey, names, lists_until),
                 self._poll_routes(survey, followed, topics, missing, lists_until),
             )
+            self._unpolled = {name for name, group in survey.groups.items() if group.unpolled}
             survey.unseen_topics = self._routes.never_polled(name for name in followed if name not in topics)
             queries_until = until(_QUERIES_SHARE)
             await self._poll_members(survey, at, queries_until)
@@ -178,9 +178,9 @@ class Surveyor:
         if address not in self._probes:
             self._probes[address] = asyncio.ensure_future(self._client.broker_runtime(address))
         probe = self._probes[address]
-        await asyncio.wait([probe], timeout=_PROBE_S)
+        await asyncio.wait([probe], timeout=PROBE_S)
         if not probe.done():
-            raise TimedOut(address, RequestCode.GET_BROKER_RUNTIME_INFO, _PROBE_S)
+            raise TimedOut(address, RequestCode.GET_BROKER_RUNTIME_INFO, PROBE_S)
         del self._probes[address]
         return await probe
 
@@ -209,28 +209,25 @@ class Surveyor:
 
     async def _list_groups(self, survey: Survey, names: list[str], at: Mapping[str, str], until: float | None) -> None:
         """Request the members of every group from every broker."""
-        groups = {name: ObservedGroup(unpolled=set(at)) for name in names}
-        survey.groups = groups
         timeouts = dict.fromkeys(at, 0)
 
         async def request(name: str, broker: str) -> None:
-            if timeouts[broker] >= _TIMEOUTS_IN_A_ROW:
+            if timeouts[broker] >= TIMEOUTS_IN_A_ROW:
                 return
             try:
                 listed = await self._client.connections(at[broker], name)
             except Refused:
                 return
             except RemotingError as error:
-                timeouts[broker] += _TIMEOUTS_IN_A_ROW if isinstance(error, Unreachable) else 1
+                timeouts[broker] += TIMEOUTS_IN_A_ROW if isinstance(error, Unreachable) else 1
                 return
             timeouts[broker] = 0
-            group = groups[name]
+            group = survey.groups[name]
             group.lists[broker] = listed
             group.at_ms = self._now_ms()
             group.unpolled.discard(broker)
 
-        await _work((request(name, broker) for name in names for broker in at), until)
-        self._unpolled = {name for name, group in groups.items() if group.unpolled}
+        await work((request(name, broker) for name in names for broker in at), until)
 
     async def _poll_routes(
         self,
@@ -262,7 +259,7 @@ class Surveyor:
             survey.topics[topic] = ObservedRoute(at_ms=now_ms, route=route)
             self._routes.observe(topic, route, survey.brokers, missing, now_ms)
 
-        await _work((request(topic) for topic in due), until)
+        await work((request(topic) for topic in due), until)
 
     # ---- expensive requests
 
@@ -297,7 +294,7 @@ class Surveyor:
                 group.offsets_at_ms = self._now_ms()
 
         names = self.schedule.next_offsets(self._now_ms(), queried, everybody=survey.is_complete)
-        await _work((request(name) for name in names), until)
+        await work((request(name) for name in names), until)
 
     async def _request_bounds(
         self, survey: Survey, at: Mapping[str, str], topics: Mapping[str, RememberedTopic], until: float | None
@@ -326,35 +323,13 @@ class Surveyor:
                 found |= await _or_none(self._client.topic_stats(address, name)) or {}
             survey.bounds[name] = ObservedBounds(at_ms=self._now_ms(), bounds=found)
 
-        await _work((request(name) for name in due[:limit]), until)
+        await work((request(name) for name in due[:limit]), until)
 
 
 def _own_names(listed: Mapping[str, tuple[Mapping[int, str], str]]) -> set[str]:
     """Return the names of topics that brokers derive from their own names and those of their clusters."""
     clusters = {cluster for _, cluster in listed.values()}
     return {*listed, *clusters, *(f"{cluster}_REPLY_TOPIC" for cluster in clusters)}
-
-
-async def _work(jobs: Iterator[Awaitable[None]], until: float | None) -> None:
-    """Run jobs, a limited number at a time, until the loop's time is ``until``; unstarted ones are dropped."""
-    loop = asyncio.get_running_loop()
-
-    async def work() -> None:
-        while until is None or loop.time() < until:
-            job = next(jobs, None)
-            if job is None:
-                return
-            await job
-
-    workers = [asyncio.ensure_future(work()) for _ in range(_WORKERS)]
-    try:
-        async with asyncio.timeout_at(until):
-            await asyncio.gather(*workers)
-    except TimeoutError:
-        pass  # missing answers are reported as missing
-    finally:
-        for worker in workers:
-            worker.cancel()
 
 
 async def _or_none(request: Awaitable[_T]) -> _T | None:

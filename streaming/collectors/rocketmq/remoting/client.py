@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from types import TracebackType
 from typing import Final, TypeVar
 
@@ -49,6 +49,7 @@ class RocketMqClient:
     Args:
         name_servers: ``host:port``, at least one. They are tried in turn until one answers; the one that answered last
             is tried first.
+        proxies: ``host:port`` of proxies, whose remoting port answers some of the requests to brokers.
         tls: For every connection; None for plain connections.
     """
 
@@ -56,6 +57,7 @@ class RocketMqClient:
         self,
         name_servers: Sequence[str],
         *,
+        proxies: Collection[str] = (),
         credentials: Credentials | None = None,
         tls: ssl.SSLContext | None = None,
         limits: ClientLimits = DEFAULT_LIMITS,
@@ -66,12 +68,13 @@ class RocketMqClient:
         self._credentials = credentials
         self._tls = tls
         self._name_servers = [self._server(address) for address in dict.fromkeys(name_servers)]
-        self._brokers: dict[str, Endpoint] = {}
+        self._brokers: dict[str, Endpoint] = {}  # and proxies
+        self._proxies = frozenset(proxies)
         self._is_closed = False
 
     @property
     def connections_open(self) -> int:
-        """Return the number of open connections: at most one to each name server and broker."""
+        """Return the number of open connections: at most one to each name server, broker and proxy."""
         return sum(server.is_connected for server in (*self._name_servers, *self._brokers.values()))
 
     async def __aenter__(self) -> RocketMqClient:
@@ -95,7 +98,7 @@ class RocketMqClient:
         )
         addresses = {address for broker in found.brokers.values() for address in broker.broker_addrs.values()}
         if addresses:
-            await self._forget_brokers_but(addresses)
+            await self._forget_brokers_but(addresses | self._proxies)
         return found
 
     async def topic_route(self, topic: str) -> TopicRoute | None:
@@ -126,7 +129,7 @@ class RocketMqClient:
         )
 
     async def connections(self, broker: str, group: str) -> ConsumerConnections | None:
-        """Request the members of a group from a broker; None if no member of this group is connected to it."""
+        """Request the members of a group from a broker or proxy; None if no member of it is connected."""
         return await _unless(
             ResponseCode.CONSUMER_NOT_ONLINE,
             self._request(

@@ -14,6 +14,7 @@ from streaming.collectors.rocketmq.polling.survey import (
     ObservedBroker,
     ObservedGroup,
     ObservedMember,
+    ObservedProxy,
     ObservedRoute,
     Survey,
 )
@@ -122,6 +123,7 @@ class Rounds:
         groups: Lists | None = None,
         *,
         brokers: Sequence[ObservedBroker] | None = None,
+        proxies: Mapping[str, ConsumerConnections | str | None] | None = None,
         infos: Mapping[str, RunningInfo | str] | None = None,
         topics: Mapping[str, TopicRoute | None] | None = None,
         offsets: Mapping[MessageQueue, QueueOffsets] | None = None,
@@ -133,14 +135,19 @@ class Rounds:
         """Take a round, so much later than the one before; return its events without the clock.
 
         Args:
-            groups: By name: by broker: its list. infos: By client id, for the group ``g``: a member's own report, or
-                why there is none. offsets, unpolled, topic_modes: Of the group ``g``. unseen_topics: Their routes
+            groups: By name: by broker: its list. proxies: By address, for the group ``g``: its list, or why the proxy
+                does not answer. infos: By client id, for the group ``g``: a member's own report, or why there is none.
+                offsets, unpolled, topic_modes: Of the group ``g``. unseen_topics: Their routes
                 were not read yet.
         """
         self.now_ms += later_ms
         polled_brokers = list(brokers or [broker("a")])
         survey = Survey(began_ms=self.now_ms - 100, ended_ms=self.now_ms)
         survey.brokers = {polled.name: polled for polled in polled_brokers}
+        survey.proxies = {
+            name: ObservedProxy(problem=found if isinstance(found, str) else None)
+            for name, found in (proxies or {}).items()
+        }
         survey.unseen_topics = set(unseen_topics)
         survey.topics = {
             name: ObservedRoute(at_ms=self.now_ms - 50, route=found) for name, found in (topics or {}).items()
@@ -150,6 +157,7 @@ class Rounds:
             survey.groups[name] = ObservedGroup(lists=lists, at_ms=self.now_ms - 40 if lists else 0)
         if "g" in survey.groups:
             group = survey.groups["g"]
+            group.proxy_lists = {name: found for name, found in (proxies or {}).items() if not isinstance(found, str)}
             group.members = {
                 client_id: ObservedMember(client_id=client_id, at_ms=self.now_ms - 20, info=found)
                 if isinstance(found, RunningInfo)

@@ -23,6 +23,11 @@ def test_addresses_are_read_as_rocketmqs_own_tools_read_them() -> None:
     assert rocketmq_options("[::1]", "[::1]:5", cluster="c").addresses() == ("[::1]:9876", "[::1]:5")
 
 
+def test_a_proxy_is_queried_once_at_its_remoting_port() -> None:
+    assert options(proxies=("p", "q:1;p:8080")).proxy_addresses == ("p:8080", "q:1")
+    assert options().proxy_addresses == ()
+
+
 @pytest.mark.parametrize(
     "name", ["TOOLS_CONSUMER", "CID_RMQ_SYS_TRANS", "CID_ONSAPI_PULL", "SELF_TEST_C_GROUP", "DEFAULT_PRODUCER"]
 )

@@ -35,6 +35,8 @@ _DECODERS = {
     "running-everyone": bodies.running_info,
 }
 _ONLY_55 = {
+    "proxy-classic": bodies.connections,
+    "proxy-modern": bodies.connections,
     "running-popping": bodies.running_info,
     "modes": bodies.message_request_modes,
     "assignment": bodies.assignments,
@@ -110,6 +112,20 @@ def test_consumer_connections_are_decoded(version):
     assert everyone.message_model == "BROADCASTING"
     odd = bodies.connections(recorded(version, "connections-ordered").body)
     assert odd.connections[0].client_id == held["ordered"]["client_id"] == '127.0.0.1@größe "5"\\工'
+
+
+@pytest.mark.parametrize(
+    ("name", "topics"), [("proxy-modern", ["orders"]), ("proxy-classic", ["%RETRY%classic", "orders"])]
+)
+def test_the_clients_of_a_proxy_are_decoded(name, topics):
+    body = bodies.connections(recorded("5.5.0", name).body)
+    (client,) = body.connections
+    assert re.fullmatch(r"127\.0\.0\.1@c1" if name == "proxy-classic" else r"\w+@\d+@0@\w+", client.client_id)
+    assert client.client_addr.startswith("127.0.0.1:")
+    # Of both, though the client of gRPC is 5.0.8.
+    assert (client.language, client.version) == ("JAVA", 513)
+    assert (body.consume_type, body.message_model) == ("CONSUME_PASSIVELY", "CLUSTERING")
+    assert sorted(body.subscriptions) == topics
 
 
 @pytest.mark.parametrize("version", VERSIONS)
