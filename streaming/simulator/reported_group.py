@@ -363,6 +363,7 @@ class ReportedGroup(GroupLife):
         if not consumer.alive:
             return
         consumer.member_id = self._member_id(consumer.instance_id or consumer.client_id)
+        consumer.commits = 0  # those of the former process do not show how often this one commits
         self._emit_snapshot()
 
     def subscribe_otherwise(self) -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.simulation.episodes import measured
 
 
-def test_planted_episodes_are_found_and_nothing_else() -> None:
-    found, flapping = measured(range(2))
-    for figures in found.values():
-        assert figures.planted == figures.found == figures.right == figures.named
+@pytest.mark.parametrize("seeds", [range(2), pytest.param(range(2, 52), marks=[pytest.mark.slow])], ids=["2", "50"])
+def test_planted_episodes_are_found_and_nothing_else(seeds: range) -> None:
+    found, flapping = measured(seeds)
+    for kind, figures in found.items():
+        assert figures.named >= 0.99 * max(figures.planted, figures.found), (kind, figures)
     assert flapping == 0

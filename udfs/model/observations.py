@@ -86,8 +86,11 @@ def newest_of(observed: Iterable[Observation], until: int) -> Newest:
             undated = (time, offset)
         elif committed != UNKNOWN:
             if committed == DELETED:
-                is_ended, starts, committed = True, (), NOT_NAMED
-            elif is_ended:
+                # So is it where the deletion came in an earlier batch.
+                is_ended, starts, earlier = True, (), ()
+                commit = former = undated = None
+                continue
+            if is_ended:
                 is_ended, starts = False, (start_then,) if start_then[0] == time else ()
             if commit is not None and commit[0] // SECOND_MS < time // SECOND_MS:
                 earlier = (commit[0], *earlier[:1])
@@ -161,6 +164,15 @@ class Offsets(Mapping[int, Sequence[Observation]]):
     @abstractmethod
     def newest(self, queue: int, until: int) -> Newest:
         """Return the newest observations of a queue up to a given time; nothing for an unknown queue."""
+
+    def deletions(self, queue: int) -> Sequence[int]:
+        """Return when the commit of a queue was deleted, as far as older commits are still among its observations."""
+        return [time for time, committed, _, _ in self.get(queue, ()) if committed == DELETED]
+
+    def not_deleted(self, queue: int, commits: Iterable[int], until: int) -> list[int]:
+        """Return which of the times of commits of a queue show something at a time: older ones may be forgotten."""
+        since = max((time for time in self.deletions(queue) if time <= until), default=UNKNOWN)
+        return [time for time in commits if time >= since]
 
 
 class ReadOffsets(Offsets):

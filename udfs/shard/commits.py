@@ -244,7 +244,10 @@ class Commits:
         deleted = self._deleted.rows
         for some in (self._due_rows[self._due_of(rows)], deleted, self._matched_ends(rows)[0]):
             has_history[some[(some >= rows.start) & (some < rows.stop)] - rows.start] = True
-        return OffsetHistories(table, rows, has_history, self._observations_of, self._newest_of)
+        deletions: dict[int, list[int]] = {}
+        for row, at in zip(deleted.tolist(), self._deleted.times.tolist(), strict=True):
+            deletions.setdefault(row, []).append(at)
+        return OffsetHistories(table, rows, has_history, self._observations_of, self._newest_of, deletions)
 
     def _observations_of(self, row: int) -> list[Observation]:
         return self._with_due(self._observed_beside(row), self._due_of(slice(row, row + 1)))

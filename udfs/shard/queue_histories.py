@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
 import numpy as np
@@ -49,7 +49,7 @@ class OffsetHistories(QueueHistories[Observation], Offsets):
     """The same for offsets, with the newest observations at a given time read separately.
 
     Args:
-        newest: Returns the newest observations of a row up to a time.
+        newest: Returns the newest observations of a row up to a time. deletions: When commits of rows were deleted.
     """
 
     def __init__(
@@ -59,14 +59,20 @@ class OffsetHistories(QueueHistories[Observation], Offsets):
         has_history: npt.NDArray[np.bool_],
         read: Callable[[int], list[Observation]],
         newest: Callable[[int, int], Newest],
+        deletions: Mapping[int, Sequence[int]],
     ) -> None:
         super().__init__(table, rows, has_history, read)
-        self._newest = newest
+        self._newest, self._deletions = newest, deletions
 
     def newest(self, queue: int, until: int) -> Newest:
         """Return the newest observations of a queue up to a given time; nothing for an unknown queue."""
         row = self._rows.get(queue)
         return Newest() if row is None else self._newest(row, until)
+
+    def deletions(self, queue: int) -> Sequence[int]:
+        """Return when the commit of a queue was deleted, as far as older commits are still among its observations."""
+        row = self._rows.get(queue)
+        return () if row is None else self._deletions.get(row, ())
 
 
 def place_of_earlier(times: Int64) -> int:

@@ -93,6 +93,29 @@ def _(tables: Tables) -> Any:
             )
 
 
+@expected("lag-in-time")
+def _(tables: Tables) -> Any:
+    rows = tables["queue_progress"]
+    known: dict[str, int] = {}
+    for row in rows:
+        known[row["cluster"]] = max(
+            known.get(row["cluster"], 0), row["event_time"], row["committed_at"] or 0, row["end_at"] or 0
+        )
+    for key, history in by(rows, "cluster", "group_id", "topic", "broker", "queue_id").items():
+        newest = max(history, key=lambda row: (row["event_time"], row["committed_at"] or 0, row["end_at"] or 0))
+        if not newest["lag"]:
+            continue
+        ends = [row for row in history if row["end_offset"] is not None]
+        up_to = [row["end_at"] for row in ends if row["end_offset"] <= newest["committed_offset"]]
+        beyond = [(row["end_at"], row["event_time"]) for row in ends if row["end_offset"] > newest["committed_offset"]]
+        written_by, minute = min(beyond)
+        most = None
+        if up_to and max(up_to) <= written_by:
+            # A minute before the span in which the end was read it had been read, too.
+            most = near((known[key[0]] - min(written_by, max(*up_to, minute - 60_000))) / 1000, 0.051)
+        yield *key, newest["lag"], near((known[key[0]] - written_by) / 1000, 0.051), most
+
+
 @expected("members-that-cause")
 def _(tables: Tables) -> Any:
     found = defaultdict(list)
@@ -410,7 +433,33 @@ COSTS_OF_PODS: dict[str, list[Row]] = of_members(
 }
 
 
+def of_queue(queue_id: int, *rows: tuple[int, int, int | None, int | None], **more: Any) -> list[Row]:
+    """Return rows of one queue of a group: the minute, and in seconds the ends' times; commit and end."""
+    same = {"cluster": "c", "group_id": "g", "topic": "t", "broker": None, "queue_id": queue_id} | more
+    return [
+        same
+        | {"event_time": START_MS + minute * 60_000, "committed_at": None, "committed_offset": commit}
+        | {"end_at": START_MS + at * 1_000, "end_offset": end}
+        | {"lag": None if commit is None or end is None else end - commit}
+        for minute, at, commit, end in rows
+    ]
+
+
 PLANTED: dict[str, dict[str, list[Row]]] = {
+    "lag-in-time": {
+        "queue_progress": [
+            *of_queue(0, (0, 50, 100, 100), (1, 110, 100, 130), (5, 350, 100, 900)),  # it stands
+            *of_queue(1, (0, 50, 100, 200), (1, 110, 150, 400), (5, 350, 300, 900)),  # it is behind
+            *of_queue(2, (0, 50, 100, 100), (5, 350, 100, 130)),  # nothing came for long
+            *of_queue(3, (5, 350, 100, 130)),  # it was behind when it was first seen
+            *of_queue(4, (0, 50, 100, 900), (1, 110, 10, 20), (2, 170, 10, 30)),  # its topic was made again
+            *of_queue(5, (0, 50, 100, 130), (1, 110, 130, 130)),  # it has read all
+            *of_queue(6, (0, 50, 100, 130), (1, 110, None, None)),  # its group was deleted
+            *of_queue(7, (0, 50, 10, 10), (1, 110, 10, 30), broker="b"),
+            *of_queue(0, (0, 50, 10, 10), (1, 110, 10, 30), group_id="h"),
+            *of_queue(0, (9, 599, 10, 10), cluster="d"),
+        ]
+    },
     **dict.fromkeys(("cost-by-workload", "cost-by-node", "cost-by-image"), COSTS_OF_PODS),
     "cost-by-cause": {
         "rebalances": [

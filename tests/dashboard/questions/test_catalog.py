@@ -23,14 +23,14 @@ def needed(asked: Question, **more: object) -> Mapping[str, object]:
 
 
 def test_there_are_questions_each_with_title_explanation_and_parameters() -> None:
-    assert len(questions()) == 24
+    assert len(questions()) == 25
     for asked in questions().values():
         assert asked.title.endswith("?")
         assert len(asked.explanation) > 60
         assert set(asked.parameters) <= set(PARAMETERS)
         assert "limit" in asked.parameters
         assert list(asked.values(needed(asked))) == list(asked.parameters)
-    assert len({asked.title for asked in questions().values()}) == 24
+    assert len({asked.title for asked in questions().values()}) == 25
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
@@ -59,11 +59,12 @@ def test_values_with_quotes_stay_one_text_in_every_dialect(name: str) -> None:
 def test_a_text_is_the_same_in_all_dialects_where_that_is_possible() -> None:
     of_pods = {"cost-by-workload", "cost-by-node", "cost-by-image"}
     differing = {asked.name for asked in questions().values() if len(set(asked.texts.values())) > 1}
-    assert differing == {"causes-of-a-group", "members-that-cause", "finding-durations", "short-sessions", *of_pods}
+    in_time = {"finding-durations", "short-sessions", "lag-in-time"}
+    assert differing == {"causes-of-a-group", "members-that-cause", *in_time, *of_pods}
 
 
 def test_a_text_for_spark_differs_from_that_for_duckdb_in_one_function() -> None:
-    for name in ("finding-durations", "short-sessions"):
+    for name in ("finding-durations", "short-sessions", "lag-in-time"):
         other = sqlglot.transpile(question(name).texts["duckdb"], read="duckdb", write="spark")[0]
         own = sqlglot.transpile(question(name).texts["spark"], read="spark", write="spark")[0]
         # sqlglot writes out the two systems' defaults: times have no zone, and nulls have a place in the order.

@@ -43,8 +43,8 @@ def last_progress(view: GroupView, queue: Queue, key: int, until: int, now: int)
         return _polled(view, queue, newest, until)
     if newest.commit is None:
         # The commit has no offset.
-        times = view.facts.progress.get(key, ()) if until == now else ()
-        return LastProgress(max((time for time in times if time <= until), default=None))
+        times = [time for time in view.facts.progress.get(key, ()) if time <= until] if until == now else []
+        return LastProgress(max(view.facts.offsets.not_deleted(key, times, now), default=None))
     (committed_at, committed), former, end = newest.commit, newest.former, newest.end
     has_moved = former is None or former[1] != committed
     if end is not None and end[0] > committed_at:

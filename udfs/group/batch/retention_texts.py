@@ -46,8 +46,8 @@ class MessagesAtRisk(NamedTuple):
     left_ms: int
 
 
-def lost_text(names: FindingNames, lost: Sequence[LostMessages], unit: str, owners: str) -> str:
-    """Return the message about lost messages; ``owners``: a sentence."""
+def lost_text(names: FindingNames, lost: Sequence[LostMessages], first: int, unit: str, owners: str) -> str:
+    """Return the message about lost messages; ``first``: by when one was deleted; ``owners``: a sentence."""
     total = phrase(sum(each.number for each in lost), f"{{:,}} {unit} was deleted", f"{{:,}} {unit}s were deleted")
     details = [
         f"{queues_text([each.queue])}: {each.number:,}, from offset {each.read} on; its log begins at {each.start}"
@@ -55,7 +55,7 @@ def lost_text(names: FindingNames, lost: Sequence[LostMessages], unit: str, owne
     ]
     return (
         f"{total} by retention before the group had committed them, in {queues_text(names.queues, len(lost))}, the"
-        f" first by {write_timestamp(min(each.since for each in lost))}. {_listed(details, len(lost))}.{owners}"
+        f" first by {write_timestamp(first)}. {_listed(details, len(lost))}.{owners}"
     )
 
 

@@ -53,6 +53,8 @@ def commit_spans(
     handover: Handover | None = None
     if changed and origin == "reported" and context.kind is GroupKind.CLIENT_ASSIGNED:
         handover = hand_over(context, changed, pulled or {}, at)
+        # The first report of a member shows what it may have had for long; a later one, what it has taken since.
+        note_holdings(group, [queue for queue in changed if set(group.reporters).intersection(queue[2])], at)
         group.idle_queues, group.pulls = handover.idle_queues, handover.pulls
     pauses = (paused or {}) if handover is None else handover.pauses
     stopped = dict(outages or {}) | ({} if handover is None else handover.outages)

@@ -81,7 +81,11 @@ def evaluate_retention(context: GroupContext, at: int) -> None:
     if lost:
         names, owners = _names(context, [each.queue for each in lost])
         number = sum(each.number for each in lost)
-        found.append(_Finding(MESSAGES_LOST, lost_text(names, lost, unit, owners), names, number))
+        # Starts of then are forgotten while it is open.
+        first = min(each.since for each in lost)
+        if is_open:
+            first = min(first, context.group.findings[MESSAGES_LOST].opened_at)
+        found.append(_Finding(MESSAGES_LOST, lost_text(names, lost, first, unit, owners), names, number))
     changes, kept = _followed(open_retention(context), {now.kind: now for now in found}, at, is_passed=is_passed)
     context.set_findings(changes, at)
     context.set_retention(kept)
@@ -154,18 +158,23 @@ def _is_passed(view: GroupView, newest: Newest) -> bool:
 
 
 def _lost(view: GroupView, queue: NearQueue, newest: Newest, at: int, *, is_open: bool) -> LostMessages | None:
-    """Return what a queue lost; unless the finding is open, only once a consumer would have committed what it had."""
+    """Return what a queue lost; unless the finding is open, only once a consumer could have committed what it had."""
     read = _read_up_to(view, newest)
     if read is None or not _is_passed(view, newest):
         return None
     since = min(time for time, start in newest.starts if start > read[1])
-    commit, former = newest.commit, newest.former
-    # A commit of the same offset again is no progress.
-    moved_at = former[0] if commit is not None and former is not None and former[1] == commit[1] else read[0]
-    if not is_open and at < max(since, moved_at) + COMMIT_INTERVAL_MS:
+    has_older = any(start <= read[1] for _, start in newest.starts) or len(newest.starts) < _STARTS_OF_PACE
+    # Where all remembered starts are beyond it, older ones may be, too: then the commit must have stood for as long.
+    if not is_open and at < (since if has_older else min(since, _moved_at(newest, read[0]))) + COMMIT_INTERVAL_MS:
         return None
     start = newest.starts[0][1]
     return LostMessages(_named(view, queue), start - read[1], read[1], start, since)
+
+
+def _moved_at(newest: Newest, committed_at: int) -> int:
+    """Return when the commit moved last; a commit of the same offset again is no progress."""
+    commit, former = newest.commit, newest.former
+    return former[0] if commit is not None and former is not None and former[1] == commit[1] else committed_at
 
 
 def _at_risk(view: GroupView, queue: NearQueue, newest: Newest, at: int) -> MessagesAtRisk | None:

@@ -300,6 +300,7 @@ def newest_commits(view: GroupView, queues: Sequence[Queue], since: int, until: 
     found: dict[Queue, int] = {}
     for queue, key in zip(queues, queue_keys(queues).tolist(), strict=True):
         commits = [time for time in progress.get(key, ()) if since <= time < until]
+        commits = view.facts.offsets.not_deleted(key, commits, until)
         if commits:
             found[queue] = max(commits)
     return found
