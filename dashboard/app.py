@@ -17,7 +17,7 @@ from dashboard.api import routes as api
 from dashboard.api.annotation_hook import AnnotationHook
 from dashboard.live import stream
 from dashboard.live.table_poller import TablePoller
-from dashboard.mcp.endpoint import McpEndpoint
+from dashboard.mcp.mcp_endpoint import McpEndpoint
 from dashboard.mcp.source import Source, ToolSettings
 from dashboard.metrics import router as metrics_router
 from dashboard.metrics.file_sums import FileSums

@@ -6,9 +6,9 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from dashboard.mcp.answers import Answer, Document, Listed, picked
 from dashboard.mcp.arguments import AnyGroup, At, Cluster, Group, Limit
 from dashboard.mcp.source import Source, time_of
+from dashboard.mcp.tool_answer import Document, Listed, ToolAnswer, picked
 from dashboard.reading.group_detail import current_members
 from dashboard.reading.known_time import nothing_to_list
 from dashboard.reading.listings import FINDINGS, GROUPS, MEMBERS
@@ -68,7 +68,7 @@ class GroupTools:
         nothing = [] if found.rows else [nothing_to_list(self._reading, named)]
         link = self._source.link("/", **chosen)
         return self._source.document(
-            Answer(
+            ToolAnswer(
                 None if named is None else [named],
                 {"groups_found": found.total},
                 {"groups": Listed(picked(found.rows, _GROUP), found.total, "narrow by text, cluster, health, finding")},
@@ -78,7 +78,7 @@ class GroupTools:
         )
 
     def what_is_wrong(self, cluster: Cluster = "", group: AnyGroup = "", at: At = "", limit: Limit = 20) -> Document:
-        """Tell what is wrong now, or was at a time: open findings with advice, missed objectives, what is not known."""
+        """Report what is wrong now, or was at a time: open findings with advice, missed objectives, what is not known."""
         named: str | None = None
         of_group: str | None = None
         if group:
@@ -103,7 +103,7 @@ class GroupTools:
             "objectives_missed": missed,
         }
         return self._source.document(
-            Answer(
+            ToolAnswer(
                 None if named is None else [named],
                 facts,
                 {"findings": Listed(picked(found.findings[:limit], FINDING), len(found.findings), _MORE)},
@@ -124,7 +124,7 @@ class GroupTools:
         cluster: Cluster = "",
         broker: Annotated[str, Field(description="Only this broker, where queues are numbered by broker")] = "",
     ) -> Document:
-        """Tell who owns a queue, or owned it at a time: in each group, as computed and as reported by members."""
+        """Name the owner of a queue, now or at a time: in each group, as computed and as reported by members."""
         named, of_group, at_ms = self._source.cluster(cluster), None, time_of("at", at)
         if group:
             named, of_group = self._source.group(group, cluster)
@@ -138,7 +138,7 @@ class GroupTools:
             facts |= {"nobody": sentence} if is_known else {}
             not_known += [] if is_known else [sentence]
         return self._source.document(
-            Answer(
+            ToolAnswer(
                 sorted({row["cluster"] for row in rows}) or (None if named is None else [named]),
                 facts,
                 {"owners": Listed(picked(rows, _OWNER), len(rows), "name a group, a cluster or a broker")},
@@ -164,7 +164,7 @@ class GroupTools:
         history: Annotated[bool, Field(description="Also those that left, with how they left")] = False,
         limit: Limit = 50,
     ) -> Document:
-        """Tell the members of a group with their queues, now or at a time; or all that it had, and how they left."""
+        """List the members of a group with their queues, now or at a time; or all that it had, and how they left."""
         named, of_group = self._source.group(group, cluster)
         where = {"cluster": named, "group_id": of_group}
         at_ms = time_of("at", at)
@@ -199,11 +199,11 @@ class GroupTools:
             lists["last_departures"] = Listed(picked(last, names), len(last))
         link = self._source.link("/members", **where)
         return self._source.document(
-            Answer([named], facts, lists, at_ms=at_ms, evidence=[{"what": "members", "link": link}])
+            ToolAnswer([named], facts, lists, at_ms=at_ms, evidence=[{"what": "members", "link": link}])
         )
 
     def lag(self, group: Group, cluster: Cluster = "", limit: Limit = 30) -> Document:
-        """Tell how far a group is behind in each queue, the worst first, for how long, and what stands still."""
+        """Report how far a group is behind in each queue, the worst first, for how long, and what stands still."""
         named, of_group = self._source.group(group, cluster)
         row = one_group(self._reading.tables, of_group, named)
         present = with_current_assignment(row, current_members(self._reading, named, of_group))
@@ -216,7 +216,7 @@ class GroupTools:
             not_known.append(f"of {count(unknown, 'queue')} the lag is not known")
         facts = {**where, "system": row["system"], "state": row["state"], "lag": group_lag_text(rows)}
         return self._source.document(
-            Answer(
+            ToolAnswer(
                 [named],
                 facts,
                 {

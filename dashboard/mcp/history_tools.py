@@ -7,9 +7,9 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from dashboard.mcp.answers import Answer, Document, Listed
 from dashboard.mcp.arguments import AnyGroup, At, Cluster, Group, Limit, Since, Until
 from dashboard.mcp.source import Source, time_of
+from dashboard.mcp.tool_answer import Document, Listed, ToolAnswer
 from dashboard.questions.answer import kept_answer, kept_total
 from dashboard.questions.catalog import question, questions
 from dashboard.questions.parameters import bounded, given_in
@@ -74,7 +74,7 @@ class HistoryTools:
             *({"what": "annotation", "link": each["url"]} for each in found["annotations"] if each.get("url")),
         ]
         return self._source.document(
-            Answer(
+            ToolAnswer(
                 [row["cluster"]],
                 {each: row.get(each) for each in _REBALANCE} | {"is_last_of_group": bool(group)},
                 {
@@ -89,7 +89,7 @@ class HistoryTools:
     def timeline(
         self, group: Group, cluster: Cluster = "", since: Since = "", until: Until = "", limit: Limit = 40
     ) -> Document:
-        """Tell what happened to a group, newest first, in a span or the last day: rebalances, findings, annotations."""
+        """List what happened to a group, newest first, in a span or the last day: rebalances, findings, annotations."""
         named, of_group = self._source.group(group, cluster)
         since_ms, until_ms = time_of("since", since), time_of("until", until)
         found = timeline(self._reading, named, of_group, since_ms=since_ms, until_ms=until_ms)
@@ -105,7 +105,7 @@ class HistoryTools:
         facts |= {"known_until": found["known_until"]}
         link = self._source.link("/group", cluster=named, group=of_group)
         return self._source.document(
-            Answer(
+            ToolAnswer(
                 [named],
                 facts,
                 {"events": Listed(events[:limit], len(events) + unread, "narrow by since and until")},
@@ -132,7 +132,7 @@ class HistoryTools:
                 {"name": each.name, "title": each.title, "parameters": ", ".join(each.parameters)}
                 for each in questions().values()
             ]
-            return self._source.document(Answer(None, {}, {"questions": Listed(listed, len(listed))}))
+            return self._source.document(ToolAnswer(None, {}, {"questions": Listed(listed, len(listed))}))
         chosen = question(question_name)
         named = self._source.cluster(cluster)
         if group:
@@ -146,7 +146,7 @@ class HistoryTools:
         at_ms = time_of("at", at)
         link = self._source.link(f"/questions/{chosen.name}", **texts)
         return self._source.document(
-            Answer(
+            ToolAnswer(
                 None if named is None else [named],
                 {"question": chosen.title, "explanation": chosen.explanation},
                 {"rows": Listed(found.rows, total, f"raise limit, or narrow by {', '.join(chosen.parameters)}")},

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from dashboard.mcp.answers import LONGEST_LINK, Answer, Document, document, shown
+from dashboard.mcp.tool_answer import LONGEST_LINK, Document, ToolAnswer, document, shown
 from dashboard.pages.page_addresses import address
 from dashboard.reading.known_time import cluster_names
 from dashboard.reading.listing_query import Piece, piece
@@ -108,7 +108,7 @@ class Source:
         found = self.settings.link.rstrip("/") + address(path, parameters)
         return found if len(found) <= LONGEST_LINK else None
 
-    def document(self, found: Answer, times: frozenset[str] = TIMES) -> Document:
+    def document(self, found: ToolAnswer, times: frozenset[str] = TIMES) -> Document:
         """Return an answer with what is known of the clusters that it is about."""
         warning, freshness = self._freshness(found.clusters, found.at_ms)
         return document(found, warning, freshness, times)

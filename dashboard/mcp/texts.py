@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from dashboard.mcp.answers import shown
+from dashboard.mcp.tool_answer import shown
 from streaming.tables.schema import TABLES
 
 SCHEME = "rebalance-monitor://tables/"

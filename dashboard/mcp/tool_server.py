@@ -19,10 +19,10 @@ from mcp.types import CallToolResult, InputRequiredResult, TextContent, ToolAnno
 from pydantic import ValidationError
 
 from dashboard.mcp import texts
-from dashboard.mcp.answers import Document, shown, written
 from dashboard.mcp.group_tools import GroupTools
 from dashboard.mcp.history_tools import HistoryTools
 from dashboard.mcp.source import Source
+from dashboard.mcp.tool_answer import Document, shown, written
 from dashboard.mcp.what_if_tool import WhatIfTool
 from dashboard.reading.known_time import UnknownError
 from dashboard.reading.listing_query import BadQuestionError

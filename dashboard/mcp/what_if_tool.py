@@ -6,9 +6,9 @@ from typing import Annotated, TypeAlias
 
 from pydantic import Field
 
-from dashboard.mcp.answers import Answer, Document, Listed
 from dashboard.mcp.arguments import At, Cluster, Group, Limit
 from dashboard.mcp.source import Source, time_of
+from dashboard.mcp.tool_answer import Document, Listed, ToolAnswer
 from streaming.tables.schema import Row
 from streaming.terminal.format import count, time_text
 from streaming.views.foresight import answer, compared, member_rows
@@ -74,11 +74,11 @@ class WhatIfTool:
             made.evidence.append({"what": what, "since": first, "at": last})
         return self._source.document(made)
 
-    def _compared(self, found: FoundGroup, wish: Wish) -> Answer:
+    def _compared(self, found: FoundGroup, wish: Wish) -> ToolAnswer:
         rows = [each.row for each in compared(found, wish, self._source.settings.core)]
-        return Answer([found.known.cluster], {}, {"strategies": Listed(rows, len(rows))})
+        return ToolAnswer([found.known.cluster], {}, {"strategies": Listed(rows, len(rows))})
 
-    def _foreseen(self, found: FoundGroup, wish: Wish, at_ms: int | None, limit: int) -> Answer:
+    def _foreseen(self, found: FoundGroup, wish: Wish, at_ms: int | None, limit: int) -> ToolAnswer:
         is_blind = at_ms is None and any(
             lost.cluster == found.known.cluster for lost in self._source.reading.freshness.blind()
         )
@@ -87,7 +87,7 @@ class WhatIfTool:
         moves, held = move_rows(given), [_member(row) for row in member_rows(given)]
         # Assumptions and doubts have a list of their own.
         report = [line for line in lines(given) if not line.startswith(("Assumed: ", "In doubt: "))]
-        return Answer(
+        return ToolAnswer(
             [found.known.cluster],
             {
                 "change": headline(given, when),

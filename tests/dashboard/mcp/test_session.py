@@ -12,7 +12,7 @@ import anyio
 import pytest
 from mcp.types import CallToolResult, TextResourceContents
 
-from dashboard.mcp.answers import ANSWER_CHARACTERS
+from dashboard.mcp.tool_answer import ANSWER_CHARACTERS
 from dashboard.server import DashboardServer
 from streaming.settings.model import load
 from streaming.tables.schema import TABLES

@@ -55,7 +55,7 @@ class Listed(NamedTuple):
 
 
 @dataclass
-class Answer:
+class ToolAnswer:
     """What a tool found.
 
     Attributes:
@@ -110,7 +110,11 @@ def picked(rows: Iterable[Row], names: Sequence[str]) -> list[Row]:
 
 
 def document(
-    found: Answer, warning: str, freshness: Sequence[Row], times: frozenset[str] = TIMES, most: int = ANSWER_CHARACTERS
+    found: ToolAnswer,
+    warning: str,
+    freshness: Sequence[Row],
+    times: frozenset[str] = TIMES,
+    most: int = ANSWER_CHARACTERS,
 ) -> Document:
     """Return an answer within a size: rows are left out from the end of the largest list, evidence at last."""
     lists: dict[str, list[Any]] = {

@@ -40,7 +40,7 @@ class McpEndpoint:
         await self._tasks.__aexit__(kind, error, trace)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request."""
+        """Pass one request on."""
         async with self._starting:
             if self._manager is None:
                 self._manager = await self._tasks.start(self._run)

@@ -7,13 +7,13 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dashboard.mcp.answers import LONGEST_TEXT, Answer, Listed, cleaned, document, shown, written
 from dashboard.mcp.source import meant
+from dashboard.mcp.tool_answer import LONGEST_TEXT, Listed, ToolAnswer, cleaned, document, shown, written
 
 
 def of_rows(number: int, text: str, *, most: int, evidence: int = 0) -> dict[str, object]:
     rows = [{"at": 1_767_225_600_000 + at, "text": text} for at in range(number)]
-    found = Answer(
+    found = ToolAnswer(
         ["c"], {"name": text}, {"rows": Listed(rows, number + 5, "narrow it")}, evidence=[{"id": text}] * evidence
     )
     return dict(json.loads(written(document(found, "", [], most=most))))

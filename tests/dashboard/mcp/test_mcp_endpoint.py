@@ -14,7 +14,7 @@ import pytest
 from mcp import Client
 from mcp.types import CallToolResult
 
-from dashboard.mcp.answers import ANSWER_CHARACTERS
+from dashboard.mcp.tool_answer import ANSWER_CHARACTERS
 from dashboard.security.frame import MAX_MCP_BYTES
 from dashboard.server import DashboardServer
 from streaming.settings.model import load
