@@ -78,7 +78,7 @@ class GroupTools:
         )
 
     def what_is_wrong(self, cluster: Cluster = "", group: AnyGroup = "", at: At = "", limit: Limit = 20) -> Document:
-        """Report what is wrong now, or was at a time: open findings with advice, missed objectives, what is not known."""
+        """Report what is wrong, now or at a time: open findings with advice, missed objectives, what is not known."""
         named: str | None = None
         of_group: str | None = None
         if group:

@@ -1,4 +1,4 @@
-"""Answers stay within a size, say what was left out, and can be read back."""
+"""An answer stays within a size, says what was left out, and can be read back."""
 
 from __future__ import annotations
 
