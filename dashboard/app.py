@@ -10,12 +10,15 @@ import anyio.to_thread
 import jinja2
 from anyio.to_thread import run_sync
 from fastapi import APIRouter, FastAPI
+from starlette.routing import Route
 
 from dashboard.api import annotation_hook, burrow, question_answers
 from dashboard.api import routes as api
 from dashboard.api.annotation_hook import AnnotationHook
 from dashboard.live import stream
 from dashboard.live.table_poller import TablePoller
+from dashboard.mcp.mcp_endpoint import McpEndpoint
+from dashboard.mcp.source import Source, ToolSettings
 from dashboard.metrics import router as metrics_router
 from dashboard.metrics.file_sums import FileSums
 from dashboard.pages import login, page_columns, question_pages, static_files
@@ -26,7 +29,7 @@ from dashboard.reading.overview import clusters
 from dashboard.reading.queries import QueryTimeoutError
 from dashboard.reading.questions import Reading
 from dashboard.reading.snapshots import TableSnapshots
-from dashboard.security.frame import SecurityFrame
+from dashboard.security.frame import MCP, SecurityFrame
 from dashboard.security.rate_limit import RateLimit
 from streaming.alerts.follower import AlertsStatus
 from streaming.machine.http_access import AllowedHosts
@@ -63,6 +66,7 @@ def create_app(
     alerts: AlertsStatus | None = None,
     near: AnnotationSpans = DEFAULT_SPANS,
     hook: AnnotationHook | None = None,
+    tools: ToolSettings | None = None,
     must_exist: bool = True,
 ) -> SecurityFrame:
     """Return the application over the tables below a folder.
@@ -74,12 +78,14 @@ def create_app(
         metrics, widespread: The sections of these names; None for their defaults.
         alerts: The alerts that this process sends; None if it sends none.
         near: Which annotations are near something. hook: Takes annotations; None if nobody may write any.
+        tools: Settings of the tools at `/mcp`; None for their defaults.
         must_exist: False if the job that writes the tables may start later.
 
     Raises:
         NoTablesError: There are no tables yet.
     """
     reading = Reading.of(root, settings, widespread=widespread, near=near, must_exist=must_exist)
+    endpoint = McpEndpoint(Source(reading, tools or ToolSettings.of(load())))
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -89,7 +95,8 @@ def create_app(
         # The server answers only after this, because the first request would compute the same and compete for the
         # cores.
         await asyncio.wait({warming}, timeout=MAX_WARM_UP_S)
-        async with TablePoller(reading.tables, settings.poll_interval_ms / 1000) as poller:
+        poller = TablePoller(reading.tables, settings.poll_interval_ms / 1000)
+        async with poller, endpoint:
             app.state.poller = poller
             yield
         # If the interpreter ends while a thread reads, delta-rs crashes.
@@ -111,6 +118,7 @@ def create_app(
     add_errors(app)
     for router in ROUTERS:
         app.include_router(router)
+    app.router.routes.append(Route(MCP, endpoint, methods=["POST"]))
     return SecurityFrame(
         app,
         token=settings.token.get_secret_value(),

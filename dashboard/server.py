@@ -12,9 +12,10 @@ import uvicorn
 
 from dashboard.api.annotation_hook import AnnotationHook
 from dashboard.app import create_app
+from dashboard.mcp.source import ToolSettings
 from dashboard.security.frame import SecurityFrame
 from streaming.alerts.follower import AlertsStatus
-from streaming.machine.http_access import require_token
+from streaming.machine.http_access import is_local, require_token
 from streaming.settings.locations import Location
 from streaming.settings.model import Dashboard, Metrics, Widespread
 from streaming.setup.errors import SetupError
@@ -32,7 +33,7 @@ class DashboardServer:
     Args:
         metrics, widespread: The sections of these names; None for their defaults.
         alerts: The alerts that this process sends; None if it sends none.
-        near, hook: See ``create_app``.
+        near, hook, tools: See ``create_app``; addresses are those of this server where no other is set.
         must_exist: False if the job that writes the tables may start later.
 
     Raises:
@@ -50,6 +51,7 @@ class DashboardServer:
         alerts: AlertsStatus | None = None,
         near: AnnotationSpans = DEFAULT_SPANS,
         hook: AnnotationHook | None = None,
+        tools: ToolSettings | None = None,
         must_exist: bool = True,
     ) -> None:
         require_token(settings.host, settings.token.get_secret_value(), "dashboard.host")
@@ -58,6 +60,8 @@ class DashboardServer:
         scheme = "https" if settings.tls_certificate else "http"
         name = f"[{settings.host}]" if ":" in settings.host else settings.host
         self.url = f"{scheme}://{name}:{self.port}/"
+        if tools is not None and not tools.link and is_local(settings.host):
+            tools = tools._replace(link=self.url)
         try:
             app = create_app(
                 root,
@@ -67,6 +71,7 @@ class DashboardServer:
                 alerts=alerts,
                 near=near,
                 hook=hook,
+                tools=tools,
                 must_exist=must_exist,
             )
         except BaseException:

@@ -30,7 +30,7 @@ def start(installed_monitor, tmp_path):
     def start(*arguments):
         pipe = subprocess.PIPE
         return subprocess.Popen(
-            [installed_monitor, *arguments], cwd=tmp_path, env=env, stdout=pipe, stderr=pipe, text=True
+            [installed_monitor, *arguments], cwd=tmp_path, env=env, stdin=pipe, stdout=pipe, stderr=pipe, text=True
         )
 
     return start
@@ -131,6 +131,18 @@ def test_installed_alone_it_serves_pages(start, tmp_path):
             server.terminate()
             server.communicate(timeout=60)
     assert server.returncode == 0
+
+
+def test_installed_alone_it_answers_an_agent(start, tmp_path):
+    write_story(tmp_path / "tables")
+    opening = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}}
+    with start("mcp") as server:
+        message = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": opening}
+        server.stdin.write(json.dumps(message) + "\n")
+        server.stdin.flush()
+        answer = json.loads(server.stdout.readline())
+        server.communicate(timeout=60)
+    assert answer["result"]["serverInfo"]["name"] == "rebalance-monitor"
 
 
 def _get(url):

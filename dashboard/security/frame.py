@@ -18,6 +18,7 @@ from streaming.machine.http_access import AllowedHosts, bearer, is_token
 
 LOGIN = "/login"
 ANNOTATIONS = "/annotations"
+MCP = "/mcp"
 # Every client may request these, which reveal nothing of the tables.
 OPEN_PATHS = frozenset({LOGIN, "/healthz", "/readyz"})
 OPEN_FOLDER = "/static/"
@@ -27,6 +28,7 @@ READING = frozenset({"GET", "HEAD"})
 MAX_PATH_BYTES = 64 << 10  # an id has at most 10 kB, and each byte may take three
 MAX_BODY_BYTES = 4 << 10
 MAX_ANNOTATION_BYTES = 64 << 10
+MAX_MCP_BYTES = 128 << 10  # an argument may be an id of 10 kB, with up to ten bytes for each character
 
 
 class SecurityFrame:
@@ -110,13 +112,16 @@ class SecurityFrame:
         if not self._hosts.allows(headers.get("host", "")):
             return PlainTextResponse("Unknown host: add it to dashboard.allowed_hosts.", 421)
         writes = (method, path) == ("POST", ANNOTATIONS) and bool(self._annotation_token)
-        if method not in READING and (method, path) != ("POST", LOGIN) and not writes:
-            allowed = "GET, HEAD, POST" if path == LOGIN else "GET, HEAD"
+        # A tool reads, too; its arguments are in a body.
+        if method not in READING and (method, path) not in (("POST", LOGIN), ("POST", MCP)) and not writes:
+            allowed = "GET, HEAD, POST" if path == LOGIN else "POST" if path == MCP else "GET, HEAD"
             return PlainTextResponse("These pages only read.", 405, {"allow": allowed})
+        if path == MCP and not self._is_from_here(headers.get("origin")):
+            return PlainTextResponse("Unknown origin: add its host to dashboard.allowed_hosts.", 403)
         if len(scope.get("raw_path") or b"") + len(scope["query_string"]) > MAX_PATH_BYTES:
             return PlainTextResponse("The address is too long.", 414)
         length = headers.get("content-length", "0")
-        most = MAX_ANNOTATION_BYTES if writes else MAX_BODY_BYTES
+        most = MAX_ANNOTATION_BYTES if writes else MAX_MCP_BYTES if path == MCP else MAX_BODY_BYTES
         if not length.isdecimal() or int(length) > most or "transfer-encoding" in headers:
             return PlainTextResponse("A request has no such body.", 413)
         address = (scope.get("client") or ("", 0))[0]
@@ -131,6 +136,10 @@ class SecurityFrame:
             requested = path + ("?" + scope["query_string"].decode("latin-1") if scope["query_string"] else "")
             return RedirectResponse(f"{LOGIN}?{urlencode({'next': requested})}", 303)
         return _unauthorized()
+
+    def _is_from_here(self, origin: str | None) -> bool:
+        """Return whether no browser sent a request, or a page of this server did."""
+        return origin is None or self._hosts.allows(origin.partition("://")[2])
 
     def _may_pass(self, path: str, headers: Headers) -> bool:
         if not self._token or path in OPEN_PATHS or path.startswith(OPEN_FOLDER):

@@ -16,6 +16,7 @@ from streaming.commands.collect import collect
 from streaming.commands.command_group import CommandGroup, complain, options_of_all
 from streaming.commands.demo import demo
 from streaming.commands.explain import explain
+from streaming.commands.mcp import mcp
 from streaming.commands.optimize import optimize
 from streaming.commands.pack import pack
 from streaming.commands.query import query
@@ -55,6 +56,7 @@ app.command(name="who-owned")(who_owned)
 app.command()(explain)
 app.command(name="what-if")(what_if)
 app.command()(serve)
+app.command()(mcp)
 app.command()(query)
 app.command(cls=PluginCommand)(check)
 app.command()(alerts)

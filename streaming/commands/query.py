@@ -26,7 +26,6 @@ from streaming.commands.options import (
 
 if TYPE_CHECKING:
     from dashboard.questions.answer import Answer
-    from streaming.views.reader import Reader
 
 
 def query(
@@ -94,27 +93,12 @@ def _answer(name: str, given: Mapping[str, object], tables: str | None, config: 
     from dashboard.questions.catalog import question
     from dashboard.reading.questions import Reading
     from streaming.terminal.output import answering
+    from streaming.views.name_checks import require_names
 
     with answering():
         reading = Reading.once(tables_root(tables, config))
-        _require_present(reading.tables, given)
+        require_names(reading.tables, given)
         return answer(question(name), reading.tables, reading.queries, given)
-
-
-def _require_present(reader: Reader, given: Mapping[str, object]) -> None:
-    """Check the names among parameters.
-
-    Raises:
-        NotFoundError: The tables do not know one of them.
-    """
-    from streaming.views.name_checks import require_present, require_queue, require_topic
-
-    cluster, group, topic, queue = (given[name] for name in ("cluster", "group", "topic", "queue"))
-    require_present(reader, cluster, group)  # type: ignore[arg-type]
-    if topic is not None and queue is not None:
-        require_queue(reader, str(topic), int(str(queue)), cluster=cluster)  # type: ignore[arg-type]
-    elif topic is not None:
-        require_topic(reader, str(topic), cluster=cluster)  # type: ignore[arg-type]
 
 
 def _print(found: Answer, *, as_json: bool, is_wide: bool) -> None:

@@ -17,11 +17,13 @@ def serve(
     port: Annotated[int | None, typer.Option(min=0, max=65_535, help="Port to listen at; 0 = a free one.")] = None,
     config: ConfigOption = None,
 ) -> None:
-    """Serve pages and an API over the tables, until Ctrl-C. Reads the tables only, and needs no Spark.
+    """Serve pages, an API and tools for agents (at /mcp) over the tables, until Ctrl-C.
 
-    Only this machine reaches them, unless --host names another address; then the setting dashboard.token is needed.
+    It only reads the tables, and needs no Spark. Only this machine reaches it, unless --host names another address;
+    then the setting dashboard.token is needed.
     """
     from dashboard.api.annotation_hook import AnnotationHook
+    from dashboard.mcp.source import ToolSettings
     from dashboard.server import DashboardServer
     from streaming.alerts import service as alerts
     from streaming.alerts.follower import AlertsStatus
@@ -47,6 +49,7 @@ def serve(
             alerts=status,
             near=near,
             hook=hook,
+            tools=ToolSettings.of(settings),
         )
     # The server passes a signal on to the previous handler: alerts finish sending, and then the process ends.
     stop = StopRequest()

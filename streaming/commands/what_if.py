@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -29,12 +30,9 @@ if TYPE_CHECKING:
     from streaming.tables.schema import Row
     from streaming.terminal.output import Shown
     from streaming.views.foresight import Comparison, Foresight
-    from streaming.views.known_groups import FoundGroup
-    from streaming.views.wished_changes import Wish
     from udfs.model.config import CoreConfig
 
 _QUEUES = re.compile(r"(.+)=([0-9]{1,7})")
-_EVERY = "all"
 # Members, and moves, that are listed without --wide.
 _SHOWN = 20
 
@@ -86,10 +84,10 @@ def what_if(
     from streaming.terminal.format import time_text
     from streaming.terminal.output import answering
     from streaming.views.foresight import answer, compared
-    from streaming.views.known_groups import found_group
+    from streaming.views.known_groups import found_group, load_custom_strategies
     from streaming.views.liveness_reader import blind_text
     from streaming.views.reader import Reader
-    from streaming.views.wished_changes import Wish
+    from streaming.views.wished_changes import EVERY, Wish, mistakes_of
 
     wish = Wish(
         add=add,
@@ -98,11 +96,12 @@ def what_if(
         hosts=lose_host or (),
         racks=lose_rack or (),
         queues=_queues_of(queues or []),
-        strategy=None if strategy == _EVERY else strategy,
+        strategy=None if strategy == EVERY else strategy,
         at_once=at_a_time if rolling_restart else 0,
         is_static=static,
     )
-    _require_sense(wish, is_compared=strategy == _EVERY, at_a_time=at_a_time)
+    if mistakes := mistakes_of(wish, is_compared=strategy == EVERY, at_a_time=at_a_time):
+        complain(*mistakes)
     at_ms = time_ms("--at", at)
     core = _core_config(config)
     with answering():
@@ -112,8 +111,9 @@ def what_if(
         blind = blind_text(root, found.known.cluster) if at_ms is None else ""
         if blind:
             found.doubts.append(f"the group is as last known, because {blind}")
-        _load_custom_strategies(found, strategy)
-        if strategy == _EVERY:
+        with redirect_stdout(sys.stderr):
+            load_custom_strategies(found, strategy)
+        if strategy == EVERY:
             _show_compared(compared(found, wish, core), as_json=as_json)
         else:
             when = "as last known" if blind else "now" if at_ms is None else f"at {time_text(at_ms)}"
@@ -132,21 +132,6 @@ def _queues_of(texts: list[str]) -> dict[str, int]:
     return found
 
 
-def _require_sense(wish: Wish, *, is_compared: bool, at_a_time: int) -> None:
-    from streaming.views.wished_changes import Wish
-
-    mistakes: list[str] = []
-    nothing = wish._replace(like=None, is_static=False) == Wish()
-    if nothing and not is_compared:
-        mistakes.append("nothing is to change; --help lists what can")
-    if not wish.at_once and (wish.is_static or at_a_time != 1):
-        mistakes.append("--static and --at-a-time: only with --rolling-restart")
-    if wish.like is not None and not wish.add:
-        mistakes.append("--like: only with --add")
-    if mistakes:
-        complain(*mistakes)
-
-
 def _core_config(config: Path | None) -> CoreConfig:
     """Return the settings of the core; the model of all settings, which is slow, is loaded only if some are set."""
     from streaming.settings.defaults import default_core_config
@@ -155,19 +140,6 @@ def _core_config(config: Path | None) -> CoreConfig:
     if config is None and not any(map(is_setting, os.environ)):
         return default_core_config()
     return reader_settings(config, {}).core_config()
-
-
-def _load_custom_strategies(found: FoundGroup, wished: str | None) -> None:
-    """Load the custom strategies that are installed, unless only built-in ones are asked for."""
-    from contextlib import redirect_stdout
-
-    from streaming.allocation.plugins import installed_user_strategies
-    from udfs.strategies.registry import names, qualified_name
-
-    used = {found.strategy, found.strategy if wished is None else qualified_name(wished, found.known.system)}
-    if not used <= set(names()):
-        with redirect_stdout(sys.stderr):
-            installed_user_strategies()
 
 
 def _show(given: Foresight, at_ms: int | None, when: str, *, as_json: bool, is_wide: bool) -> None:

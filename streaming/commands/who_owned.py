@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -40,11 +40,10 @@ def who_owned(
 ) -> None:
     """Show the owner of a queue, now or at a time: for each group, as computed and as reported."""
     from dashboard.reading.questions import Reading
-    from dashboard.reading.queue_owners import owners_of_queue, spans_dropped_before
+    from dashboard.reading.queue_owners import owners_of_queue, why_no_owner
     from streaming.commands.show_columns import assignment_columns
-    from streaming.terminal.format import queue_name, time_text
     from streaming.terminal.output import answering, show_rows, write_json_lines
-    from streaming.views.name_checks import require_present, require_queue, require_topic
+    from streaming.views.name_checks import require_present
 
     at_ms = time_ms("--at", at)
     with answering():
@@ -53,19 +52,12 @@ def who_owned(
         require_present(reader, cluster, group)
         rows = owners_of_queue(reading, topic, queue, group=group, cluster=cluster, broker=broker, at_ms=at_ms)
         if not rows:
-            require_topic(reader, topic, cluster=cluster)
-            for name, dropped_ms in spans_dropped_before(reader, cluster, at_ms):
-                complain(
-                    f"the owner of {queue_name(topic, broker, queue)} at {time_text(at_ms or 0)} is not known: spans of"
-                    f" cluster {name} that ended before {time_text(dropped_ms)} were dropped"
-                    " (retention.assignments_hours)",
-                    exit_code=NO_OWNER_EXIT,
-                )
-            require_queue(reader, topic, queue, cluster=cluster, broker=broker)
+            named: dict[str, Any] = {"group": group, "cluster": cluster, "broker": broker, "at_ms": at_ms}
+            sentence, is_known = why_no_owner(reader, topic, queue, **named)
     if not rows:
-        when, owns = ("now", "owns") if at_ms is None else (f"at {time_text(at_ms)}", "owned")
-        owner = "no group" if group is None else f"no member of group {group}"
-        sys.stderr.write(f"{owner} {owns} {queue_name(topic, broker, queue)} {when}\n")
+        if not is_known:
+            complain(sentence, exit_code=NO_OWNER_EXIT)
+        sys.stderr.write(f"{sentence}\n")
         raise typer.Exit(NO_OWNER_EXIT)
     if as_json:
         write_json_lines(rows)

@@ -26,7 +26,7 @@ from udfs.model.queues import numbered
 from udfs.model.systems import is_server_side
 from udfs.strategies.allocate import own_strategies
 from udfs.strategies.kafka.coordinator_release import COORDINATOR
-from udfs.strategies.registry import qualified_name
+from udfs.strategies.registry import names, qualified_name
 
 # Names in a sentence.
 _FEW: Final = 5
@@ -238,3 +238,12 @@ def _doubts_of_time(reader: Reader, where: dict[str, Any], at_ms: int | None) ->
     if not kinds & {"subscription_changed", "settings_changed"}:
         return []
     return ["subscriptions or settings changed since: the tables have only the newest of each member"]
+
+
+def load_custom_strategies(found: FoundGroup, wished: str | None) -> None:
+    """Load the custom strategies that are installed, unless only built-in ones are asked for."""
+    used = {found.strategy, found.strategy if wished is None else qualified_name(wished, found.known.system)}
+    if not used <= set(names()):
+        from streaming.allocation.plugins import installed_user_strategies
+
+        installed_user_strategies()

@@ -85,6 +85,20 @@ def require_queue(
         raise NotFoundError(f"topic {topic} has no queue {queue_id}{_in(cluster)}; {there}")
 
 
+def require_names(reader: Reader, given: Mapping[str, Any]) -> None:
+    """Check the names among the parameters of a question.
+
+    Raises:
+        NotFoundError: The tables do not know one of them.
+    """
+    cluster, group, topic, queue = (given.get(name) for name in ("cluster", "group", "topic", "queue"))
+    require_present(reader, cluster, group)
+    if topic is not None and queue is not None:
+        require_queue(reader, topic, queue, cluster=cluster)
+    elif topic is not None:
+        require_topic(reader, topic, cluster=cluster)
+
+
 def member_named(reader: Reader, prefix: str, *, cluster: str | None = None, group: str | None = None) -> str:
     """Return the id of the member, at any time, that begins with a prefix.
 

@@ -19,6 +19,8 @@ from udfs.model.systems import SYSTEMS
 from udfs.strategies.registry import names, qualified_name, registered
 
 _FEW: Final = 5
+# In place of a strategy: each of the system's, to compare them.
+EVERY: Final = "all"
 # These decide by settings that no table has: lists of queues, rooms, machines.
 NEEDS_SETTINGS: Final = frozenset(
     {"rocketmq.CONFIG", "rocketmq.MACHINE_ROOM", "rocketmq.MACHINE_ROOM_NEARBY", "rocketmq.PINNED"}
@@ -43,6 +45,23 @@ class Wish(NamedTuple):
     strategy: str | None = None
     at_once: int = 0
     is_static: bool = False
+
+
+def mistakes_of(wish: Wish, *, is_compared: bool, at_a_time: int) -> list[str]:
+    """Return why a wish makes no sense, by the options of `what-if`.
+
+    Args:
+        is_compared: It is compared under every strategy. at_a_time: How many members restart at a time, if any do.
+    """
+    mistakes: list[str] = []
+    nothing = wish._replace(like=None, is_static=False) == Wish()
+    if nothing and not is_compared:
+        mistakes.append("nothing is to change; --help lists what can")
+    if not wish.at_once and (wish.is_static or at_a_time != 1):
+        mistakes.append("--static and --at-a-time: only with --rolling-restart")
+    if wish.like is not None and not wish.add:
+        mistakes.append("--like: only with --add")
+    return mistakes
 
 
 def change_of(found: FoundGroup, wish: Wish) -> PlannedChange:
