@@ -19,6 +19,6 @@ def test_an_entry_names_tests_that_exist(prefix: str) -> None:
     assert f"def {function}" + ("(" if bracket else "") in text
 
 
-def test_a_scene_is_told_by_the_beginning_of_its_id() -> None:
+def test_the_beginning_of_an_id_makes_a_scene() -> None:
     assert is_scene("tests/live/test_outages.py::test_anything[of-it]")
     assert not is_scene("tests/live/test_kafka41.py::test_each_generation_is_one_row_with_its_cause[new]")
