@@ -14,6 +14,7 @@ from streaming.history.coordinator_events import coordinator_events
 from streaming.history.group_rows import GroupRows, UnknownPastError, queues_of_row
 from streaming.history.member_events import MemberEvents, due
 from streaming.history.named_causes import NamedCauses
+from streaming.history.state_at_time import state_at
 from streaming.tables.schema import Row
 from udfs.group.replay.replay import History
 from udfs.group.state.group import POLLS
@@ -53,28 +54,25 @@ def found_history(rows: GroupRows, settle_ms: int) -> FoundHistory:
             f"the generations of group {rows.group_id} were reported at some times, and counted at others: such groups"
             " have no history yet"
         )
+    causes = NamedCauses(rows.rebalances)
+    members = None
     if "reported" in sources:
-        return _of_generations(rows)
-    system = rows.system
-    causes = NamedCauses(rows.rebalances)
-    members = MemberEvents(rows, system, causes, settle_ms)
-    events = [
-        *_topic_events(rows, system, causes),
-        *_setting_events(rows, system, causes),
-        *_follow_ups(rows, system, causes),
-        *members.events(),
-    ]
-    events.sort(key=lambda found: found.event.event_time)
-    history = History(cluster=rows.cluster, group_id=rows.group_id, system=system, events=tuple(events))
-    return FoundHistory(history, members.undecided)
-
-
-def _of_generations(rows: GroupRows) -> FoundHistory:
-    causes = NamedCauses(rows.rebalances)
-    events = [*_topic_events(rows, rows.system, causes), *coordinator_events(rows, rows.system, causes)]
+        events = [*coordinator_events(rows, rows.system, causes)]
+    else:
+        members = MemberEvents(rows, rows.system, causes, settle_ms)
+        events = [
+            *_setting_events(rows, rows.system, causes),
+            *_follow_ups(rows, rows.system, causes),
+            *members.events(),
+        ]
+    if rows.begins_at is not None:
+        begins_at = rows.begins_at
+        events = [found for found in events if found.event.event_time > begins_at]
+        events += state_at(rows, rows.system, begins_at)
+    events += _topic_events(rows, rows.system, causes)
     events.sort(key=lambda found: found.event.event_time)
     history = History(cluster=rows.cluster, group_id=rows.group_id, system=rows.system, events=tuple(events))
-    return FoundHistory(history, [])
+    return FoundHistory(history, [] if members is None else members.undecided)
 
 
 def _topic_events(rows: GroupRows, system: System, causes: NamedCauses) -> Iterator[DueEvent]:

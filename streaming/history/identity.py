@@ -51,7 +51,8 @@ class GenerationResult(NamedTuple):
 def compared(rows: GroupRows, replayed: Replayed) -> list[GenerationResult]:
     """Return each recorded rebalance with what differs, and each replayed one that was not recorded, by time."""
     again = {rebalance.rebalance_id: _as_row(rebalance) for rebalance in replayed.rebalances}
-    recorded = {row["rebalance_id"]: row for row in rows.rebalances}
+    begins_at = -1 if rows.begins_at is None else rows.begins_at
+    recorded = {row["rebalance_id"]: row for row in rows.rebalances if row["event_time"] > begins_at}
     given = _by_rebalance(rows.spans)
     given_again = _by_rebalance(_spans(rows, replayed))
     found = [

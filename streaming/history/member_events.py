@@ -152,7 +152,9 @@ class MemberEvents:
         return session["left_at"] if has_settled and not is_by_poll else cause.at
 
     def _is_decided(self, time_ms: int) -> bool:
-        """Return whether a rebalance covers what happened at a time."""
+        """Return whether a rebalance covers what happened at a time, or the history begins later."""
+        if self._rows.begins_at is not None and time_ms <= self._rows.begins_at:
+            return True
         place = bisect.bisect_left(self._decided_at, time_ms)
         return place < len(self._decided_at) and self._decided_at[place] <= time_ms + self._settle_ms
 

@@ -135,7 +135,7 @@ REBALANCES = Table(
         Column(
             "settings",
             TEXT,
-            "Set for the group, as JSON: strategy, inferred or not; polled, as polls show it; settings; null = nothing",
+            "Set for the group, as JSON: strategy, inferred or not; polled, as polls show it; settings; null = unknown",
         ),
     ),
     key=("rebalance_id",),

@@ -8,6 +8,7 @@ import pytest
 from streaming.history.group_history import found_history
 from streaming.history.group_rows import GroupRows, UnknownPastError, group_rows
 from streaming.history.identity import GenerationResult, compared
+from streaming.tables.schema import Row
 from tests.core_config import core_config
 from tests.model.check import one_batch
 from tests.model.core_tables import run_core
@@ -114,13 +115,43 @@ def test_groups_of_other_kinds_have_no_history_yet(day_tables: GivenTables) -> N
             found_history(rows._replace(rebalances=[first | changed, *rows.rebalances[1:]]), 0)
 
 
-def test_a_group_whose_beginning_was_dropped_has_no_history(day_tables: GivenTables) -> None:
-    where = {"cluster": "metaq-legacy", "group_id": "group-1"}
-    rows = sorted(day_tables.rows("rebalances", where=where), key=lambda row: row["event_time"])
-    with pytest.raises(UnknownPastError, match="older than its first rebalance in the tables"):
-        group_rows(GivenTables({"rebalances": rows[1:]}), "metaq-legacy", "group-1")
+def test_a_history_may_begin_after_any_rebalance(day_tables: GivenTables) -> None:
+    same = 0
+    for cluster, group_id in groups_of(day_tables):
+        rebalances = group_rows(day_tables, cluster, group_id).rebalances
+        third = rebalances[len(rebalances) // 3]["event_time"]
+        rows = group_rows(day_tables, cluster, group_id, since_ms=third)
+        assert rows.begins_at == third
+        results = results_of(rows, RULES)
+        assert [result for result in results if not result.is_same and result.reason is None] == []
+        assert results[0].event_time == next(row["event_time"] for row in rebalances if row["event_time"] > third)
+        same += len(results)
+    assert same > 1_300
+
+
+def test_a_history_begins_where_the_tables_are_complete(day_tables: GivenTables) -> None:
+    name = {"cluster": "metaq-legacy", "group_id": "group-1"}
+    rows = sorted(day_tables.rows("rebalances", where=name), key=lambda row: row["event_time"])
+    times = [row["event_time"] for row in rows]
+
+    def begins_at(kept: list[Row], dropped_before: int | None = None) -> int | None:
+        tables = GivenTables({"rebalances": kept})
+        dropped = {} if dropped_before is None else {"metaq-legacy": dropped_before}
+        tables.dropped_before = lambda table: dropped if table == "members" else {}  # type: ignore[method-assign]
+        return group_rows(tables, *name.values()).begins_at
+
+    assert begins_at(rows) is None
+    assert begins_at(rows[1:]) == times[1]  # it is older than its first row
+    assert begins_at(rows, times[0]) is None
+    assert begins_at(rows, times[0] + 1) == times[1]  # it may have had other members before
+    older = [row | {"settings": None} for row in rows]  # of release 0.2.0
+    assert begins_at([*older[:3], *rows[3:]]) == times[3]
+    with pytest.raises(UnknownPastError, match="a release that did not keep what was set for it"):
+        begins_at(older)
+    with pytest.raises(UnknownPastError, match="no rebalance of group group-1 with what was set for it, since 2"):
+        begins_at(rows, times[-1] + 1)
     with pytest.raises(UnknownPastError, match="no rebalances of group group-1"):
-        group_rows(GivenTables({"rebalances": []}), "metaq-legacy", "group-1")
+        begins_at([])
 
 
 def test_an_empty_history_decides_nothing() -> None:

@@ -54,8 +54,8 @@ class GroupView:
         )
         self._compared: list[tuple[Owners, Owners, list[Changed]]] = []
 
-    def settings_text(self) -> str | None:
-        """Return what is set for the group, as JSON; None if nothing is.
+    def settings_text(self) -> str:
+        """Return what is set for the group, as JSON; ``{}`` if nothing is.
 
         ``strategy``, with ``inferred`` if it was concluded; ``polled``, the strategy that polls show; ``settings``,
         those of its strategy. Its members decide what is not set.
@@ -68,7 +68,7 @@ class GroupView:
             "settings": group.strategy_settings,
         }
         shown = {name: value for name, value in values.items() if value}
-        return msgspec.json.encode(shown, order="deterministic").decode() if shown else None
+        return msgspec.json.encode(shown, order="deterministic").decode()
 
     def settings_now(self) -> Settings:
         """Return the settings of the group: its strategies (its own, and the one that polls show) and all others."""
