@@ -11,10 +11,11 @@ import itertools
 from collections.abc import Iterator
 from typing import Final
 
-from streaming.history.group_rows import GroupRows, description, is_at
+from streaming.history.group_rows import GroupRows, is_at
 from streaming.history.member_events import due
 from streaming.history.named_causes import NamedCauses
 from streaming.tables.schema import Row
+from streaming.views.member_descriptions import description
 from udfs.model.comparability import NOT_REPORTED
 from udfs.model.events import GroupSnapshot, MemberInfo, MemberLeft, QueueRef, event_fields
 from udfs.model.group_api import DueEvent

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import bisect
-import json
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
@@ -12,12 +10,10 @@ from streaming.tables.schema import Row
 from streaming.terminal.format import time_text
 from streaming.views.reader import Reader
 from udfs.model.events import QueueInfo
-from udfs.model.member_fields import SHOWN
 from udfs.model.queues import Queues, numbered
 
 # A history needs all of these.
 _NEEDED: Final = ("rebalances", "members", "assignments", "topics")
-_LISTS: Final = ("subscriptions", "strategies")
 
 
 class UnknownPastError(NotFoundError):
@@ -101,18 +97,6 @@ def is_at(row: Mapping[str, Any], begin: str, end: str, time_ms: int) -> bool:
     """Return whether a span includes a time."""
     ended = row.get(end)
     return bool(row[begin] <= time_ms and (ended is None or time_ms < ended))
-
-
-def description(session: Row, time_ms: int) -> dict[str, Any]:
-    """Return the fields of a member's description as of a time within its session."""
-    fields: dict[str, Any] = {name: session.get(name) for name in SHOWN}
-    earlier = session.get("earlier") or []
-    place = bisect.bisect_right(earlier, time_ms, key=lambda former: former["until_ms"])
-    if place < len(earlier):
-        fields |= {name: value for name, value in earlier[place].items() if name != "until_ms"}
-    settings = fields["strategy_settings"]
-    fields |= {name: None if fields[name] is None else tuple(fields[name]) for name in _LISTS}
-    return fields | {"strategy_settings": None if settings is None else json.loads(settings)}
 
 
 def queues_of_row(row: Row) -> Queues:

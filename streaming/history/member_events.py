@@ -13,9 +13,10 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
-from streaming.history.group_rows import GroupRows, description
+from streaming.history.group_rows import GroupRows
 from streaming.history.named_causes import DEPARTURES, DESCRIBED, NamedCause, NamedCauses
 from streaming.tables.schema import Row
+from streaming.views.member_descriptions import description
 from udfs.model.events import (
     Departure,
     EventFields,

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 
-from streaming.history.group_rows import GroupRows, description, is_at
+from streaming.history.group_rows import GroupRows, is_at
 from streaming.history.member_events import due
 from streaming.tables.schema import Row
+from streaming.views.member_descriptions import description
 from udfs.model.events import GroupSettings, GroupSnapshot, MemberInfo, QueueRef, event_fields
 from udfs.model.group_api import DueEvent
 from udfs.model.systems import System
