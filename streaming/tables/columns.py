@@ -60,6 +60,19 @@ OUTAGES = pa.list_(
         [(name, LONG if name == "queue_id" or name.endswith("_ms") else TEXT) for name in QueueOutage.__struct_fields__]
     )
 )
+# A session keeps this many earlier descriptions; beyond it the oldest is dropped.
+MAX_EARLIER = 100
+EARLIER = pa.list_(
+    pa.struct(
+        [
+            ("until_ms", LONG),
+            *((name, TEXTS) for name in ("subscriptions", "strategies")),
+            *((name, TEXT) for name in ("client_id", "host", "instance_id", "rack")),
+            *((name, TEXT) for name in ("client_library", "strategy_settings")),
+            ("session_timeout_ms", LONG),
+        ]
+    )
+)
 QUEUES = pa.list_(pa.struct([("broker", TEXT), ("queue_id", LONG), ("racks", TEXTS)]))
 
 MERGED_FILE_BYTES = 128 << 10  # a changed row rewrites its whole file

@@ -14,6 +14,7 @@ import msgspec
 
 from streaming.tables import schema
 from streaming.tables.annotation_projection import ANNOTATION_KINDS, annotation_filter, apply_to_annotations
+from streaming.tables.columns import EARLIER, MAX_EARLIER
 from streaming.tables.episode_projection import EPISODE_KINDS, apply_to_episodes, episode_filter
 from streaming.tables.journal_entries import (
     Entry,
@@ -70,6 +71,7 @@ def _by_group(rows: RowEdits, key: Callable[[Row], Any]) -> dict[Group, dict[Any
 
 
 _LISTS = tuple(name for name in SHOWN if kind_of(name) is tuple)
+_KEPT = tuple(field.name for field in EARLIER.value_type if field.name in SHOWN)
 
 
 def _sessions(entries: Sequence[Entry]) -> RowFilter:
@@ -79,13 +81,16 @@ def _sessions(entries: Sequence[Entry]) -> RowFilter:
 
 def _apply_to_members(entries: Sequence[Entry], rows: RowEdits, _present: Present) -> None:
     sessions = _by_group(rows, lambda row: (row["member_id"], row["joined_at"]))
-    for cluster, group_id, _, body in entries:
+    for cluster, group_id, event_time, body in entries:
         of_group = sessions.setdefault((cluster, group_id), {})
         if isinstance(body, journal.MemberOpened):  # MemberChanged is a subclass
             edit = of_group.pop((body.member_id, body.joined_at), None)
             if edit is None:
                 edit = rows.add({})
-            edit.now = {**(edit.now or {"cluster": cluster, "group_id": group_id}), **_described(body)}
+            row = edit.now or {"cluster": cluster, "group_id": group_id}
+            edit.now = {**row, **_described(body)}
+            if isinstance(body, journal.MemberChanged):
+                edit.now["earlier"] = _earlier(row, edit.now, event_time)
             of_group[body.member_id, body.joined_at] = edit
         elif isinstance(body, journal.MemberClosed):
             edit = of_group.get((body.member_id, body.joined_at))
@@ -103,10 +108,21 @@ def _described(body: journal.MemberOpened) -> Row:
     described = msgspec.structs.asdict(body)
     for name in _LISTS:
         described[name] = None if described[name] is None else list(described[name])
+    if described["strategy_settings"] is not None:
+        described["strategy_settings"] = msgspec.json.encode(body.strategy_settings, order="deterministic").decode()
     if described["former_member_id"] is None:
         # Once reported it stays, because later descriptions do not repeat it.
         del described["former_member_id"]
     return described
+
+
+def _earlier(before: Row, now: Row, event_time: int) -> list[Row] | None:
+    """Return a session's earlier descriptions once it has another one from a time on."""
+    earlier: list[Row] = list(before.get("earlier") or ())
+    held_from = earlier[-1]["until_ms"] if earlier else before.get("joined_at", event_time)
+    if held_from < event_time and any(before.get(name) != now[name] for name in _KEPT):
+        earlier.append({"until_ms": event_time, **{name: before.get(name) for name in _KEPT}})
+    return earlier[-MAX_EARLIER:] or None
 
 
 # -- groups -------------------------------------------------------------------------------------------------------

@@ -11,7 +11,9 @@ from streaming.tables.audit_columns import AUDITED
 from streaming.tables.columns import (
     APPENDED_FILE_BYTES,
     COUNT,
+    EARLIER,
     LONG,
+    MAX_EARLIER,
     OUTAGES,
     QUEUES,
     TEXT,
@@ -130,6 +132,11 @@ REBALANCES = Table(
             f"Outages, first those without an upper bound, then the longest; at most {MAX_LISTED_OUTAGES}",
         ),
         Column("episode_id", TEXT, "Episode that it was known to belong to when it was decided; null = none then"),
+        Column(
+            "settings",
+            TEXT,
+            "Set for the group, as JSON: strategy, inferred or not; polled, as polls show it; settings; null = unknown",
+        ),
     ),
     key=("rebalance_id",),
     append_only=True,
@@ -225,9 +232,16 @@ MEMBERS = Table(
         Column("lives_by", TEXT, "heartbeats (expires without them) or snapshots"),
         *described("session_timeout_ms"),
         Column("former_member_id", TEXT, "Previous id of a static member that rejoined under this one"),
-        *described(*SHOWN[SHOWN.index("client_version") :]),  # newer ones come at the end
+        *described(*SHOWN[SHOWN.index("client_version") : SHOWN.index("client_library")]),
         CLIENT,
         ADDRESS,
+        *described("client_library", "strategy_settings"),
+        Column(
+            "earlier",
+            EARLIER,
+            "Earlier descriptions in this session, oldest first: until when each held, in epoch ms, and what decides an"
+            f" assignment; null = it never changed; the newest {MAX_EARLIER} changes",
+        ),
     ),
     key=("cluster", "group_id", "member_id", "joined_at"),
     ends="left_at",
@@ -265,13 +279,14 @@ GROUPS = Table(
 
 TOPICS = Table(
     "topics",
-    "One row per span in which a topic had the same queues",
+    "One row per span in which a topic had the same queues and the same id",
     (
         CLUSTER,
         TOPIC,
         Column("queue_count", LONG, "Number of queues"),
         Column("queues", QUEUES, "The queues, with the racks of their replicas where known"),
         *SPAN,
+        Column("topic_id", TEXT, "Kafka's UUID of the topic; null = not reported"),
     ),
     key=("cluster", "topic", "valid_from"),
     ends="valid_to",

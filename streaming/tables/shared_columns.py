@@ -26,7 +26,7 @@ OBSERVED_BY = Column(
 )
 SPREAD = Column("spread", COUNT, "Most minus fewest queues of a subscribing member")
 
-KINDS = {str: TEXT, int: LONG, bool: TRUTH, tuple: TEXTS}
+KINDS = {str: TEXT, int: LONG, bool: TRUTH, tuple: TEXTS, dict: TEXT}
 
 
 def costs(of_which: str) -> list[Column]:

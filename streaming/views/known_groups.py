@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
@@ -12,6 +13,7 @@ from streaming.tables.schema import Row
 from streaming.terminal.format import time_text
 from streaming.views.audit_texts import strategy_text
 from streaming.views.group_state_texts import NOT_FOLLOWED, is_under_way
+from streaming.views.member_descriptions import description
 from streaming.views.name_checks import one_group
 from streaming.views.reader import Reader, Within, holds_at
 from udfs.group.assignment.library_choice import DEPENDS_ON_LIBRARY
@@ -21,7 +23,6 @@ from udfs.group.what_if.known_group import KnownGroup
 from udfs.model.errors import StrategyError
 from udfs.model.events import QueueInfo
 from udfs.model.first_few import first_few
-from udfs.model.member_fields import SHOWN
 from udfs.model.queues import numbered
 from udfs.model.systems import is_server_side
 from udfs.strategies.allocate import own_strategies
@@ -35,7 +36,7 @@ _RELEASE: Final = re.compile(r"kafka-([0-9.]+)")
 _NUMBERED: Final = re.compile(r"#\d+$")
 # What the rebalances of a group tell of it, and of what it cost.
 _REBALANCE_COLUMNS: Final = (
-    *("event_time", "generation", "strategy", "library", "leader", "mode", "trigger", "triggers", "status"),
+    *("event_time", "generation", "strategy", "library", "leader", "mode", "settings", "trigger", "triggers", "status"),
     *("members_before", "members_after", "queues_moved", "queues_assigned", "pause_ms", "pause_estimated_ms"),
     *("queue_outage_min_ms", "queue_outage_max_ms", "repeated_messages", "repeated_estimated_messages"),
     *("waiting_messages", "waiting_estimated_messages", "outage_queues"),
@@ -81,7 +82,8 @@ def found_group(reader: Reader, name: str, cluster: str | None, at_ms: int | Non
     until = Within(until_ms=None if at_ms is None else at_ms + 1)
     rebalances = _rebalances(reader, where | {"event_time": until})
     shown = _shown(row, rebalances, name, at_ms)
-    topics, unknown_topics = _topics(reader, row["cluster"], members, at_ms)
+    topics, topic_ids = _topics(reader, row["cluster"], members, at_ms)
+    unknown_topics = {topic for member in members for topic in member.subscriptions or ()} - topics.keys()
     origins = _owners(reader, where, at_ms)
     computed = origins.get("computed")
     owners = origins.get("reported", computed or {})
@@ -95,14 +97,15 @@ def found_group(reader: Reader, name: str, cluster: str | None, at_ms: int | Non
         system=row["system"],
         mode=shown["mode"],
         strategy=_set_strategy(row["system"], strategy, members, tie_order),
-        settings=_settings(strategy, shown["library"]),
+        settings=_settings(strategy, shown["library"], rebalances[-1]["settings"] if rebalances else None),
         leader=shown["leader"],
         generation=shown["generation"] or 0,
         members=tuple(members),
         topics=topics,
         owners=owners,
+        topic_ids=topic_ids,
     )
-    doubts = [*_doubts_of_group(row, rebalances, at_ms), *_doubts_of_time(reader, where, at_ms)]
+    doubts = [*_doubts_of_group(row, rebalances, at_ms), *_doubts_of_time(reader, where, rebalances, at_ms)]
     if unknown_topics:
         named = first_few(sorted(unknown_topics), _FEW)
         doubts.append(f"of {named} no queues are known: they are taken to have none")
@@ -148,21 +151,19 @@ def _members(reader: Reader, where: dict[str, Any], name: str, at_ms: int | None
             f"the subscriptions of {first_few(unknown, _FEW)} are not known: the source does not show them"
         )
     ids = {row["member_id"] for row in rows}
-    return [_member(row, ids) for row in sorted(rows, key=lambda row: (row["joined_at"], row["member_id"]))]
+    return [_member(row, ids, at_ms) for row in sorted(rows, key=lambda row: (row["joined_at"], row["member_id"]))]
 
 
-def _member(row: Row, ids: set[str]) -> Member:
-    texts = {name: row[name] for name in SHOWN}
-    lists = {name: None if row[name] is None else tuple(row[name]) for name in ("subscriptions", "strategies")}
+def _member(row: Row, ids: set[str], at_ms: int | None) -> Member:
     plain = _NUMBERED.sub("", row["member_id"])
     name = plain if plain in ids else row["member_id"]
-    return Member(**(texts | lists), member_id=row["member_id"], name=name, joined_at=row["joined_at"])
+    return Member(**description(row, at_ms), member_id=row["member_id"], name=name, joined_at=row["joined_at"])
 
 
 def _topics(
     reader: Reader, cluster: str, members: list[Member], at_ms: int | None
-) -> tuple[dict[str, tuple[QueueInfo, ...]], set[str]]:
-    """Return the queues of the topics that members subscribe to, and the topics of which none are known."""
+) -> tuple[dict[str, tuple[QueueInfo, ...]], dict[str, str]]:
+    """Return the queues of the topics that members subscribe to, and the ids of topics, both as far as known."""
     subscribed = {topic for member in members for topic in member.subscriptions or ()}
     rows = reader.rows(
         "topics", where={"cluster": cluster, "topic": subscribed}, keep=holds_at("valid_from", "valid_to", at_ms)
@@ -176,7 +177,7 @@ def _topics(
             else tuple(QueueInfo(queue["queue_id"], queue["broker"], racks=_racks(queue["racks"])) for queue in listed)
         )
         found[row["topic"]] = infos
-    return found, subscribed - found.keys()
+    return found, {row["topic"]: row["topic_id"] for row in rows if row.get("topic_id") is not None}
 
 
 def _racks(racks: list[str] | None) -> tuple[str, ...] | None:
@@ -209,13 +210,15 @@ def _set_strategy(system: str, strategy: str, members: list[Member], tie_order: 
     return None if own == strategy or ", " in strategy else qualified_name(strategy, system)
 
 
-def _settings(strategy: str, library: str | None) -> dict[str, object]:
+def _settings(strategy: str, library: str | None, text: str | None) -> dict[str, object]:
+    """Return the settings of the strategy: what was set, and what its library, or the broker's release, adds."""
+    named: dict[str, object] = json.loads(text or "{}").get("settings", {})
     if library is None:
-        return {}
+        return named
     if strategy in DEPENDS_ON_LIBRARY:
-        return {"library": library}
+        return named | {"library": library}
     release = _RELEASE.search(library)
-    return {COORDINATOR: release[1].rstrip(".")} if release and is_server_side(strategy) else {}
+    return named | ({COORDINATOR: release[1].rstrip(".")} if release and is_server_side(strategy) else {})
 
 
 def _doubts_of_group(row: Row, rebalances: list[Row], at_ms: int | None) -> list[str]:
@@ -229,15 +232,15 @@ def _doubts_of_group(row: Row, rebalances: list[Row], at_ms: int | None) -> list
     return found
 
 
-def _doubts_of_time(reader: Reader, where: dict[str, Any], at_ms: int | None) -> list[str]:
-    """Return that descriptions of members are newer than the time, if members subscribed otherwise since."""
-    if at_ms is None:
+def _doubts_of_time(reader: Reader, where: dict[str, Any], rebalances: list[Row], at_ms: int | None) -> list[str]:
+    """Return that descriptions of members are newer than the time, if no table has what they were."""
+    if at_ms is None or (rebalances and rebalances[-1]["settings"] is not None):
         return []
     later = reader.read("rebalances", columns=["triggers"], where=where | {"event_time": Within(since_ms=at_ms + 1)})
     kinds = {cause["kind"] for causes in later["triggers"].to_pylist() for cause in causes or []}
     if not kinds & {"subscription_changed", "settings_changed"}:
         return []
-    return ["subscriptions or settings changed since: the tables have only the newest of each member"]
+    return ["subscriptions or settings changed since: a release up to 0.2.0 kept only the newest of each member"]
 
 
 def load_custom_strategies(found: FoundGroup, wished: str | None) -> None:

@@ -118,6 +118,7 @@ class Rebalance(msgspec.Struct, kw_only=True):
     outage_evidence: str | None = None
     outages: list[QueueOutage] = msgspec.field(default_factory=list)
     episode_id: str | None = None  # the episode that it was known to belong to when it was decided
+    settings: str | None = None  # what was set for the group, see ``GroupView.settings_text``
 
 
 class MemberOpened(ShownFields, kw_only=True, omit_defaults=False, tag_field="kind", tag="member_opened"):
@@ -261,6 +262,7 @@ class TopicChanged(msgspec.Struct, kw_only=True, tag_field="kind", tag="topic_ch
     queue_count: int
     queues: list[dict[str, object]]  # broker, queue_id, racks
     valid_from: int
+    topic_id: str | None = None
 
 
 class FindingFields(FindingNames, frozen=True, kw_only=True):

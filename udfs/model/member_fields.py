@@ -70,16 +70,18 @@ class ShownFields(msgspec.Struct, kw_only=True, omit_defaults=True):
         Trait("Protocol that it speaks in a group of Kafka's newer protocols: classic, consumer, ...", "snapshot"),
     ] = None
     process_id: Annotated[str | None, Trait("Process of a member of a streams group", "snapshot")] = None
+    # java-4.1, librdkafka, ...
+    client_library: Annotated[str | None, Trait("Kafka client library, as its records show it", "snapshot")] = None
+    strategy_settings: Annotated[dict[str, object] | None, Trait("Settings of its strategy, as JSON", "snapshot")] = (
+        None
+    )
 
 
 class MemberFields(ShownFields, kw_only=True, omit_defaults=True):
     """The description of a member in a join, a heartbeat or a snapshot."""
 
-    # java-4.1, librdkafka, ...
-    client_library: Annotated[str | None, Trait(updated_by="snapshot")] = None
     # Consumes in order: takes a queue over only with the broker's lock.
     ordered: Annotated[bool | None, Trait(updated_by="snapshot")] = None
-    strategy_settings: Annotated[dict[str, object] | None, Trait(updated_by="snapshot")] = None
     rebalance_timeout_ms: Annotated[SpanMs | None, Trait()] = None
     owned: Annotated[tuple[QueueRef, ...] | None, Trait(updated_by="generation")] = None
     # The generation in which ``owned`` was owned.

@@ -288,18 +288,19 @@ class Topics:
             self._read[event.topic] = record
         before = self._current(event.topic)
         self._written.add(event.topic)
-        queues = queues_of(event)
+        queues, former_id = queues_of(event), record.topic_id
         record.begin(event.event_time, event.topic_id or record.topic_id, exists=bool(queues))
         record.as_of = event.event_time
-        if queues == (before or ()):
+        if queues != (before or ()):
+            self._before.setdefault(event.topic, before)
+            self._history.setdefault(event.topic, []).append((event.event_time, queues))
+            record.former.append((event.event_time, record.queues))
+            short = shortened(queues)
+            if before is not None and record.first is None:
+                record.first = record.queues
+            record.queues = short
+        elif not queues or record.topic_id == former_id:
             return None
-        self._before.setdefault(event.topic, before)
-        self._history.setdefault(event.topic, []).append((event.event_time, queues))
-        record.former.append((event.event_time, record.queues))
-        short = shortened(queues)
-        if before is not None and record.first is None:
-            record.first = record.queues
-        record.queues = short
         record.number += 1
         return Change(
             cluster=self._cluster,
@@ -315,6 +316,7 @@ class Topics:
                     for queue in queues
                 ],
                 valid_from=event.event_time,
+                topic_id=record.topic_id,
             ),
         )
 

@@ -32,13 +32,14 @@ def _joins(minute: int, member: str, topics: list[str], group: str = "orders", *
 
 @pytest.fixture(scope="module")
 def planned(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Write a group of range with two members, and one of CONSISTENT_HASH with its own settings.
+    """Write a group of range with two members, and two of CONSISTENT_HASH with their own settings.
 
     The rebalance of the second minute stopped the first one for two seconds, and 30 messages of its one moved queue
     were read twice.
     """
     ring = {"strategy": "CONSISTENT_HASH", "strategy_settings": {"virtual_nodes": 3}}
     of_ring = {"group": "ring", "system": "rocketmq"}
+    of_old_ring = of_ring | {"group": "old-ring"}
     lines = [
         _event("topic_queues", 0, None, topic="t", queue_count=4),
         _event("group_settings", 0, strategy="range"),
@@ -56,6 +57,8 @@ def planned(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ),
         _event("group_settings", 3, **of_ring, **ring),
         *(_joins(3, f"10.0.0.{n}@7", ["t"], **of_ring) for n in range(3)),
+        _event("group_settings", 3, **of_old_ring, **ring),
+        *(_joins(3, f"10.0.0.{n}@7", ["t"], **of_old_ring) for n in range(3)),
         _event("clock", 5, None, system="rocketmq"),
     ]
     played = run_of(lines)
@@ -64,6 +67,8 @@ def planned(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for row in rows["rebalances"]:
         if row["members_before"] == 1:
             row |= measured
+        if row["group_id"] == "old-ring":  # as release 0.2.0 left it
+            row["settings"] = None
     root = tmp_path_factory.mktemp("planned")
     GivenTables(rows).write(root)
     return root
@@ -129,6 +134,14 @@ def test_all_strategies_are_compared(planned: Path) -> None:
     assert run(planned, "what-if", "-g", "orders", "--strategy", "all").stdout.startswith("STRATEGY")
 
 
+def test_a_strategy_has_the_settings_that_were_set_for_the_group(planned: Path) -> None:
+    result = run(planned, "what-if", "-g", "ring", "--add", "1")
+    assert result.exit_code == 0, result.stderr
+    assert result.stdout.startswith(
+        "ring in rocketmq now (rocketmq.CONSISTENT_HASH, 3 members, 9 queues): 1 new member"
+    )
+
+
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
@@ -141,7 +154,7 @@ def test_all_strategies_are_compared(planned: Path) -> None:
         (["-g", "orders", "--strategy", "AVG"], "Kafka has no strategy AVG"),
         (["-g", "orders", "--lose-host", "h-c"], "no member of orders is on h-c; they are on h-a, h-b"),
         (["-g", "ring", "--lose-rack", "r1"], "racks of the members of ring are not known"),
-        (["-g", "ring", "--add", "1"], "its settings are not in the tables"),
+        (["-g", "old-ring", "--add", "1"], "its settings are not in the tables"),
         (["-g", "ring", "--strategy", "CONFIG"], "rocketmq.CONFIG needs settings"),
         (["-g", "nobody", "--add", "1"], "there is no group nobody"),
         (["-g", "orders", "--add", "1", "--at", str(T0 - 1)], "group orders has no members at"),

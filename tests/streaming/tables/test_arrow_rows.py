@@ -20,6 +20,7 @@ def test_times_go_in_and_out_as_milliseconds() -> None:
         "queues": [{"broker": "b", "queue_id": 0, "racks": ["r1", "r2"]}],
         "valid_from": T0 + 7,
         "valid_to": None,
+        "topic_id": "b4aNrJ45RLuOpWrXbYghEA",
     }
     assert from_arrow(table, to_arrow(table, [row])) == [row]
     assert str(to_arrow(table, [row])["valid_from"][0].as_py()) == "2026-01-01 00:00:00.007000+00:00"

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streaming.tables.arrow_rows import to_arrow
+from streaming.tables.columns import MAX_EARLIER
 from streaming.tables.schema import GROUPS, Row
 from tests.streaming.tables.journals import (
     PAUSED,
@@ -91,6 +92,28 @@ def test_a_session_described_anew_keeps_its_begin() -> None:
     changed = journal.MemberChanged(member_id="a", joined_at=T0, rack="r2", subscriptions=["orders"])
     (session,) = apply_changes("members", of_one_group((0, joined("a", 0, rack="r1")), (5, changed)))
     assert (session["rack"], session["subscriptions"], session["joined_at"]) == ("r2", ["orders"], T0)
+
+
+def test_a_session_keeps_its_earlier_descriptions_until_they_changed() -> None:
+    def changed(*topics: str, **more: object) -> journal.MemberChanged:
+        return journal.MemberChanged(member_id="a", joined_at=T0, subscriptions=topics, **more)
+
+    changes = of_one_group(
+        (0, joined("a", 0, subscriptions=("orders",))),
+        (0, changed("clicks", strategy_settings={"ring": 3})),  # at one time with its begin: it never held
+        (5, changed("clicks", strategy_settings={"ring": 3}, process_id="p")),  # decides nothing
+        (7, changed("clicks", "users")),
+        (7, changed("users")),
+        (9, changed("users", rack="r2")),
+    )
+    (session,) = apply_changes("members", changes)
+    held = [(former["until_ms"] - T0, former["subscriptions"], former["rack"]) for former in session["earlier"]]
+    assert held == [(7, ["clicks"], None), (9, ["users"], None)]
+    assert session["earlier"][0]["strategy_settings"] == '{"ring":3}'
+    assert (session["subscriptions"], session["rack"], session["strategy_settings"]) == (["users"], "r2", None)
+    many = [(at, changed(f"t{at}")) for at in range(1, MAX_EARLIER + 3)]
+    (session,) = apply_changes("members", of_one_group((0, joined("a", 0)), *many))
+    assert (len(session["earlier"]), session["earlier"][0]["until_ms"] - T0) == (MAX_EARLIER, 3)
 
 
 def test_a_groups_row_has_the_epochs_of_its_members_as_they_are_now() -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
 from tests.udfs.shard.shard_script import CLUSTER, T0, count
 from udfs.model.events import QueueInfo, TopicQueues
 from udfs.model.journal import TopicChanged
@@ -42,6 +44,22 @@ def test_it_returns_each_event_time_of_the_batch_and_what_was_current_before() -
     ]
     assert topics.first_description("t") == plain(2)
     assert Topics(CLUSTER, topics.encode()).at("t", T0 + 5) == ()
+
+
+def test_a_change_shows_the_id_of_its_topic_and_a_new_id_is_a_change() -> None:
+    topics = Topics(CLUSTER, b"")
+    events = [
+        count("t", 2, 10),
+        *(msgspec.structs.replace(count("t", 2, at), topic_id=name) for at, name in ((20, "a"), (30, "a"), (40, "b"))),
+    ]
+    shown = [
+        (change.number, change.event_time - T0, change.body.topic_id)
+        for event in events
+        for change in topics.apply([(event, carry_event(event, "", ""))], DedupStore(b"", None, 600_000))[3]
+    ]
+    assert shown == [(1, 10, None), (2, 20, "a"), (3, 40, "b")]
+    # Groups are given only changes of queues before and after.
+    assert topics.before("t", T0 + 40) == plain(2)
 
 
 def test_former_queues_of_a_topic_are_known_batches_later_up_to_a_limit() -> None:

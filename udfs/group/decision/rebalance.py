@@ -203,6 +203,7 @@ def _row(
         logical_id=_logical_id(view, plan, triggers) or identity,
         **msgspec.structs.asdict(plan.pauses),
         observed_by=observed_by(group, source_of(view)),
+        settings=view.settings_text(),
         **msgspec.structs.asdict(plan.phases),
     )
 

@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from operator import attrgetter
 from typing import Any, TypeAlias
 
+import msgspec
+
 from udfs.group.state.assignment_diff import Changed, changed_queues
 from udfs.group.state.group import Group, Member, Owners
 from udfs.group.state.state_machine import GroupKind, kind_of
@@ -51,6 +53,22 @@ class GroupView:
             0 if facts.clock_before is None else facts.clock_before - 1
         )
         self._compared: list[tuple[Owners, Owners, list[Changed]]] = []
+
+    def settings_text(self) -> str:
+        """Return what is set for the group, as JSON; ``{}`` if nothing is.
+
+        ``strategy``, with ``inferred`` if it was concluded; ``polled``, the strategy that polls show; ``settings``,
+        those of its strategy. Its members decide what is not set.
+        """
+        group = self.group
+        values: dict[str, object] = {
+            "strategy": group.strategy,
+            "inferred": group.strategy_inferred and group.strategy is not None,
+            "polled": group.reported_strategy,
+            "settings": group.strategy_settings,
+        }
+        shown = {name: value for name, value in values.items() if value}
+        return msgspec.json.encode(shown, order="deterministic").decode()
 
     def settings_now(self) -> Settings:
         """Return the settings of the group: its strategies (its own, and the one that polls show) and all others."""

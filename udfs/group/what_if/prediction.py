@@ -178,7 +178,7 @@ def _others(found: Prediction, change: PlannedChange) -> Iterator[tuple[str, Kno
             yield "first", known, "first"
         if found.strategy in HASHED or _is_in_map_order(found.strategy, known):
             yield from (("ids", known, number) for number in range(1, 1 + tried))
-    if found.strategy == UNIFORM and len(known.topics) > 1:
+    if found.strategy == UNIFORM and len(known.topics) > 1 and not known.topic_ids.keys() >= known.topics.keys():
         for number in range(1, 1 + tried):
             ids = some_topic_ids(known, number)
             yield "topics", msgspec.structs.replace(known, topic_ids=ids), assumed
