@@ -20,6 +20,7 @@ from streaming.commands.mcp import mcp
 from streaming.commands.optimize import optimize
 from streaming.commands.pack import pack
 from streaming.commands.query import query
+from streaming.commands.replay import replay
 from streaming.commands.run import run
 from streaming.commands.serve import serve
 from streaming.commands.show import app as show
@@ -55,6 +56,7 @@ app.add_typer(show, name="show")
 app.command(name="who-owned")(who_owned)
 app.command()(explain)
 app.command(name="what-if")(what_if)
+app.command()(replay)
 app.command()(serve)
 app.command()(mcp)
 app.command()(query)

@@ -15,6 +15,7 @@ from streaming.stores.access import require_stores
 if TYPE_CHECKING:
     from streaming.settings.model import Settings
     from streaming.views.related_annotations import AnnotationSpans
+    from udfs.model.config import CoreConfig
 
 
 def path_option(help_text: str, metavar: str = "DIR") -> Any:
@@ -99,6 +100,16 @@ def reader_settings(config: Path | None, overrides: Mapping[str, object]) -> Set
     hand_on(settings.storage.plain_options(), os.environ)
     require_stores({}, {"--tables": settings.job.tables})
     return settings
+
+
+def core_config(config: Path | None) -> CoreConfig:
+    """Return the settings of the core; the model of all settings, which is slow, is loaded only if some are set."""
+    from streaming.settings.defaults import default_core_config
+    from streaming.settings.layers import is_setting
+
+    if config is None and not any(map(is_setting, os.environ)):
+        return default_core_config()
+    return reader_settings(config, {}).core_config()
 
 
 def annotation_spans(config: Path | None) -> AnnotationSpans:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import re
 import sys
 from contextlib import redirect_stdout
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -19,7 +17,7 @@ from streaming.commands.options import (
     TablesOption,
     TimeOption,
     WideOption,
-    reader_settings,
+    core_config,
     tables_root,
     time_ms,
 )
@@ -30,7 +28,6 @@ if TYPE_CHECKING:
     from streaming.tables.schema import Row
     from streaming.terminal.output import Shown
     from streaming.views.foresight import Comparison, Foresight
-    from udfs.model.config import CoreConfig
 
 _QUEUES = re.compile(r"(.+)=([0-9]{1,7})")
 # Members, and moves, that are listed without --wide.
@@ -103,7 +100,7 @@ def what_if(
     if mistakes := mistakes_of(wish, is_compared=strategy == EVERY, at_a_time=at_a_time):
         complain(*mistakes)
     at_ms = time_ms("--at", at)
-    core = _core_config(config)
+    core = core_config(config)
     with answering():
         root = tables_root(tables, config)
         reader = Reader(root)
@@ -130,16 +127,6 @@ def _queues_of(texts: list[str]) -> dict[str, int]:
             raise typer.BadParameter(f"--queues is TOPIC=N, e.g. orders=24, not {text!r}")
         found[parts[1]] = int(parts[2])
     return found
-
-
-def _core_config(config: Path | None) -> CoreConfig:
-    """Return the settings of the core; the model of all settings, which is slow, is loaded only if some are set."""
-    from streaming.settings.defaults import default_core_config
-    from streaming.settings.layers import is_setting
-
-    if config is None and not any(map(is_setting, os.environ)):
-        return default_core_config()
-    return reader_settings(config, {}).core_config()
 
 
 def _show(given: Foresight, at_ms: int | None, when: str, *, as_json: bool, is_wide: bool) -> None:

@@ -34,6 +34,18 @@ def _made(count: int) -> Queues:
 _kept = lru_cache(_KEPT_COUNTS)(_made)
 
 
+def with_count(queues: Queues, number: int, *, per_broker: bool) -> Queues:
+    """Return a topic's queues with another number of them, on each broker if they belong to brokers.
+
+    Queues that stay keep their racks, new ones have none.
+    """
+    there = {(queue.broker, queue.queue_id): queue for queue in queues}
+    brokers = sorted({queue.broker for queue in queues}, key=lambda broker: broker or "") if per_broker else [None]
+    return tuple(
+        there.get((broker, queue_id), QueueInfo(queue_id, broker)) for broker in brokers for queue_id in range(number)
+    )
+
+
 def racks_of(queue: QueueInfo) -> tuple[str, ...]:
     """Return the racks of a queue's replicas."""
     if queue.racks is not None:

@@ -12,6 +12,7 @@ import msgspec
 from udfs.group.state.group import Member
 from udfs.group.what_if.known_group import KnownGroup
 from udfs.model.events import QueueInfo
+from udfs.model.queues import with_count
 from udfs.model.systems import SYSTEMS
 
 # Nobody knows the ids of members that do not exist yet. These ids sort after, or before, all that clients make: U+FFFF
@@ -122,19 +123,13 @@ def new_members(known: KnownGroup, change: PlannedChange, place: Place) -> list[
     ]
 
 
-def resized(known: KnownGroup, queues: Mapping[str, int]) -> dict[str, tuple[QueueInfo, ...]]:
-    """Return the topics with new numbers of queues; queues that stay keep their racks, new ones have none."""
+def with_queues(known: KnownGroup, queues: Mapping[str, int]) -> dict[str, tuple[QueueInfo, ...]]:
+    """Return the topics with new numbers of queues."""
     per_broker = SYSTEMS[known.system].counts_queues_per_broker
-    topics = dict(known.topics)
-    for topic, number in queues.items():
-        there = {(queue.broker, queue.queue_id): queue for queue in topics[topic]}
-        brokers = sorted({queue.broker for queue in topics[topic]}, key=lambda broker: broker or "")
-        topics[topic] = tuple(
-            there.get((broker, queue_id), QueueInfo(queue_id, broker))
-            for broker in (brokers if per_broker else [None])
-            for queue_id in range(number)
-        )
-    return topics
+    changed = {
+        topic: with_count(known.topics[topic], number, per_broker=per_broker) for topic, number in queues.items()
+    }
+    return {**known.topics, **changed}
 
 
 def batches(members: Sequence[Member], at_once: int) -> Iterator[Sequence[Member]]:

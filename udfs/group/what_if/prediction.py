@@ -16,8 +16,8 @@ from udfs.group.what_if.planned_change import (
     batches,
     is_new,
     new_members,
-    resized,
     some_topic_ids,
+    with_queues,
 )
 from udfs.model.config import CoreConfig
 from udfs.model.systems import is_server_side
@@ -122,7 +122,7 @@ def predict(known: KnownGroup, change: PlannedChange, config: CoreConfig, place:
         run.rebalance("strategy", msgspec.structs.replace(known, strategy=change.strategy))
     if change.is_resizing:
         if change.queues:
-            topics = resized(known, change.queues)
+            topics = with_queues(known, change.queues)
             run.known = msgspec.structs.replace(run.known, topics=topics)
         if change.add or change.leaving or change.lost:
             run.members("change", (*change.leaving, *change.lost), new_members(known, change, place))
