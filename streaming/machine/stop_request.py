@@ -60,5 +60,5 @@ class StopRequest:
 
     def log_signals(self) -> None:
         """Log which signals have come since the last call."""
-        while self._unlogged:
+        for _ in range(len(self._unlogged)):  # others may come faster than they are logged
             _log.info("stop requested", signal=signal.Signals(self._unlogged.popleft()).name)

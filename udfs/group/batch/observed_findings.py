@@ -39,8 +39,9 @@ OBSERVED: dict[str, tuple[Severity, str, str]] = {
     ),
     "not_polled": (
         "warning",
-        "The group was not polled in time: its reported state is older than one poll interval.",
-        "Raise the poll interval, or exclude groups that need not be monitored.",
+        "Not every server answered for the group in time: what is reported of it is older than one poll interval.",
+        "Start again what is named as away. If nothing is, raise the poll interval, or exclude groups that need not be"
+        " monitored.",
     ),
     "running_info_missing": (
         "warning",
