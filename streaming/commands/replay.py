@@ -21,7 +21,7 @@ from streaming.commands.options import (
 )
 
 if TYPE_CHECKING:
-    from streaming.history.outcomes import Outcome, Outcomes
+    from streaming.history.policy_outcomes import PolicyOutcome, PolicyOutcomes
 
 _LISTED = 5
 
@@ -55,7 +55,7 @@ def replay(
     """
     from streaming.allocation.plugins import installed_user_strategies
     from streaming.history.group_rows import group_rows
-    from streaming.history.outcomes import outcomes_of
+    from streaming.history.policy_outcomes import outcomes_of
     from streaming.history.policy_texts import strategies_of
     from streaming.terminal.output import answering, write_json_lines
     from streaming.views.name_checks import one_group
@@ -79,13 +79,13 @@ def replay(
             _show(found)
 
 
-def _row(found: Outcomes, outcome: Outcome) -> dict[str, Any]:
+def _row(found: PolicyOutcomes, outcome: PolicyOutcome) -> dict[str, Any]:
     row = outcome._asdict() | {"cluster": found.rows.cluster, "group_id": found.rows.group_id}
     row |= {"since": found.since, "until": found.until, "is_estimated": outcome.policy is not None}
     return row | {"not_reproduced": [result.rebalance_id for result in found.not_reproduced]}
 
 
-def _show(found: Outcomes) -> None:
+def _show(found: PolicyOutcomes) -> None:
     from streaming.terminal.escape import printable
     from streaming.terminal.format import count, span_of_time, time_text
     from streaming.terminal.output import Shown, show_rows
@@ -115,7 +115,7 @@ def _show(found: Outcomes) -> None:
     sys.stdout.write("".join(f"\n{printable(line)}" for line in _lines(found)) + "\n")
 
 
-def _lines(found: Outcomes) -> list[str]:
+def _lines(found: PolicyOutcomes) -> list[str]:
     """Return what else is to be said, and what the tables do not know."""
     from streaming.terminal.format import count
 
@@ -131,6 +131,6 @@ def _lines(found: Outcomes) -> list[str]:
         more = f" and {len(shown) - _LISTED} more" if len(shown) > _LISTED else ""
         lines.append(f"Not decided again as recorded: {', '.join(shown[:_LISTED])}{more}.")
     if len(found.outcomes) > 1:
-        lines.append("IDLE and SPREAD are means over time. Queue-pause under a policy is the number of moved queues")
-        lines.append("times the median for one in this group's own rebalances.")
+        lines.append("IDLE and SPREAD are means over time. Queue-pause under a policy is the number of")
+        lines.append("moved queues, times the median for one in this group's own rebalances.")
     return lines

@@ -18,7 +18,7 @@ from udfs.group.replay.replay import Replayed, replay
 from udfs.model.config import CoreConfig
 
 
-class Outcome(NamedTuple):
+class PolicyOutcome(NamedTuple):
     """What rebalances of a span come to.
 
     Attributes:
@@ -39,7 +39,7 @@ class Outcome(NamedTuple):
     added: tuple[int, ...] = ()
 
 
-class Outcomes(NamedTuple):
+class PolicyOutcomes(NamedTuple):
     """A group's history under each policy; the first outcome is as recorded.
 
     Attributes:
@@ -48,7 +48,7 @@ class Outcomes(NamedTuple):
 
     rows: GroupRows
     results: list[GenerationResult]
-    outcomes: list[Outcome]
+    outcomes: list[PolicyOutcome]
     since: int
     until: int
 
@@ -58,7 +58,7 @@ class Outcomes(NamedTuple):
         return [result for result in self.results if not result.is_same]
 
 
-def outcomes_of(rows: GroupRows, policies: Sequence[str], config: CoreConfig, until_ms: int | None) -> Outcomes:
+def outcomes_of(rows: GroupRows, policies: Sequence[str], config: CoreConfig, until_ms: int | None) -> PolicyOutcomes:
     """Replay a group's history as it was, and under each policy.
 
     Raises:
@@ -93,7 +93,7 @@ def outcomes_of(rows: GroupRows, policies: Sequence[str], config: CoreConfig, un
                 added=tuple(sorted(times - before)),
             )
         )
-    return Outcomes(rows, results, outcomes, recorded[0]["event_time"], until)
+    return PolicyOutcomes(rows, results, outcomes, recorded[0]["event_time"], until)
 
 
 def _is_within(time_ms: int, since: int, until_ms: int | None) -> bool:
@@ -108,8 +108,8 @@ def _rows_of(replayed: Replayed, since: int, until_ms: int | None) -> list[Row]:
     )
 
 
-def _outcome(policy: str | None, rows: Sequence[Row], queue_pause_ms: int | None) -> Outcome:
-    return Outcome(
+def _outcome(policy: str | None, rows: Sequence[Row], queue_pause_ms: int | None) -> PolicyOutcome:
+    return PolicyOutcome(
         policy=policy,
         rebalances=len(rows),
         moved=sum(row["queues_moved"] or 0 for row in rows),
