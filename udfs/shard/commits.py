@@ -372,7 +372,7 @@ class Commits:
         return self._decoded() if self._before is None else self._before
 
     def _is_empty(self) -> bool:
-        return self._table is None and not len(self._data[0])
+        return not len(self._data[0] if self._table is None else self._table)
 
     def _due_of(self, rows: slice) -> slice:
         """Return the indexes, among due observations, of those of some rows."""

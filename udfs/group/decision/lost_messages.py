@@ -43,6 +43,8 @@ _QUIET_AFTER = 3
 
 def next_retention_look(view: GroupView) -> int | None:
     """Return when queues near the starts of their logs are to be evaluated next; None if there are none."""
+    if not view.facts.near and not view.group.retention:
+        return None
     rule, current = StallRule.of(view.config), open_retention(view)
     reached = max(view.reached_at, view.retention_looked_at + 1)
     if current:

@@ -59,13 +59,12 @@ class _Scope(NamedTuple):
 
 def next_look(view: GroupView) -> int | None:
     """Return when queues that stand are to be evaluated next; None if none stands."""
-    group, rule = view.group, StallRule.of(view.config)
-    reached = max(view.reached_at, view.looked_at + 1)
-    current = open_standstill(group)
+    group, current = view.group, open_standstill(view.group)
+    if current is None and not (view.facts.standstills and group.members and view.topics_of_interest()):
+        return None
+    rule, reached = StallRule.of(view.config), max(view.reached_at, view.looked_at + 1)
     if current is not None:
         return rule.next_look(max(current.looked_at + 1, reached))
-    if not view.facts.standstills or not group.members or not view.topics_of_interest():
-        return None
     stalled = [found for found in view.facts.standstills if found.stalled < NEVER]
     looks = [(rule.next_look(max(found.stalled, reached)), found.until) for found in stalled]
     return min((at for at, until in looks if at < min(until, view.facts.clock)), default=None)

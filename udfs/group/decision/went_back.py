@@ -38,6 +38,8 @@ _ADVICE = (
 def next_back_at(view: GroupView) -> int | None:
     """Return when a commit goes back, or when those that did are to be evaluated next; None if there is none."""
     back = _open(view)
+    if back is None and not view.facts.falls:
+        return None
     falls = [fall.at for fall in view.facts.falls[:1]]
     looks = [] if back is None else [StallRule.of(view.config).next_look(back.evaluated_at + 1)]
     first = min(falls + looks, default=None)
