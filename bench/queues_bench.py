@@ -15,12 +15,11 @@ from typing import Any
 import numpy as np
 
 from bench.fleet import FleetShape
-from bench.state_bench import heartbeats, joins
+from bench.state_bench import heartbeats, joins, topics
 from streaming.settings.model import load
 from udfs.group import coordinator
 from udfs.model.config import CoreConfig
-from udfs.model.events import TopicQueues
-from udfs.packets.packet import Packet, carry_event, decode_packet, encode_packet, group_keys, queue_keys
+from udfs.packets.packet import Packet, decode_packet, encode_packet, group_keys, queue_keys
 from udfs.packets.progress_columns import NamedGroup, PackedEnds, PackedNames, PackedProgress, ProgressColumns
 from udfs.shard.shard import Shard
 
@@ -74,19 +73,7 @@ class Follower:
         self._config = config
         self.state: bytes | None = None
         self.rows = 0
-        topics = [
-            TopicQueues(
-                schema_version=1,
-                event_time=_SHAPE.start_ms,
-                system="kafka",
-                cluster=_SHAPE.cluster,
-                topic=f"topic-{topic:04d}",
-                queue_count=_SHAPE.queues_per_topic,
-            )
-            for topic in range(_SHAPE.topics)
-        ]
-        members = joins(_SHAPE, list(range(_SHAPE.groups)))
-        events = [*(carry_event(topic, "", "") for topic in topics), *members]
+        events = [*topics(_SHAPE), *joins(_SHAPE, list(range(_SHAPE.groups)))]
         self.advance(encode_packet(Packet(newest_ms=_SHAPE.start_ms + 10_000, events=events)))
 
     def advance(self, payload: bytes) -> None:

@@ -37,6 +37,25 @@ _ROUNDS = 15
 _EVERY = 3  # each batch brings a heartbeat of every third member: 333,000 of a million
 
 
+def topics(shape: FleetShape) -> list[CarriedEvent]:
+    """Return the topics of a fleet."""
+    return [
+        carry_event(
+            TopicQueues(
+                schema_version=1,
+                event_time=shape.start_ms,
+                system="kafka",
+                cluster=shape.cluster,
+                topic=f"topic-{topic:04d}",
+                queue_count=shape.queues_per_topic,
+            ),
+            "",
+            "",
+        )
+        for topic in range(shape.topics)
+    ]
+
+
 def joins(shape: FleetShape, groups: list[int]) -> list[CarriedEvent]:
     """Return a described join of every member of these groups."""
     events = []
@@ -90,21 +109,10 @@ def measure(logic: GroupLogic, shape: FleetShape | None = None, config: CoreConf
     keys = group_keys(shape.cluster, [shape.member(n * shape.members_per_group)[0] for n in range(shape.groups)])
     groups = np.flatnonzero(keys % np.uint64(config.shards) == 0).tolist()
     members = len(groups) * shape.members_per_group
-    topics = [
-        TopicQueues(
-            schema_version=1,
-            event_time=shape.start_ms,
-            system="kafka",
-            cluster=shape.cluster,
-            topic=f"topic-{topic:04d}",
-            queue_count=shape.queues_per_topic,
-        )
-        for topic in range(shape.topics)
-    ]
     later = shape.start_ms + 10**9
     seed = Packet(
         newest_ms=shape.start_ms + 10_000,
-        events=[*(carry_event(topic, "", "") for topic in topics), *joins(shape, groups)],
+        events=[*topics(shape), *joins(shape, groups)],
     )
     began = time.perf_counter()
     shard = Shard(shape.cluster, 0, None, config, logic)

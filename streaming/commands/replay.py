@@ -101,14 +101,18 @@ def _show(found: PolicyOutcomes) -> None:
     def pause(row: dict[str, Any]) -> str:
         if row["queue_pause_ms"] is None:
             return "unknown"
-        return ("" if row["policy"] is None else "~") + span_of_time(row["queue_pause_ms"])
+        sign = "~" if row["policy"] is not None else ">" if row["pause_unknown"] else ""
+        return sign + span_of_time(row["queue_pause_ms"])
+
+    def mean(number: float | None) -> str:
+        return "-" if number is None else f"{number:.1f}"
 
     columns = [
         Shown("POLICY", lambda row: row["policy"] or "as recorded"),
         Shown("REBALANCES", lambda row: str(row["rebalances"])),
         Shown("MOVED", lambda row: str(row["moved"])),
-        Shown("IDLE", lambda row: f"{row['idle']:.1f}"),
-        Shown("SPREAD", lambda row: f"{row['spread']:.1f}"),
+        Shown("IDLE", lambda row: mean(row["idle"])),
+        Shown("SPREAD", lambda row: mean(row["spread"])),
         Shown("QUEUE-PAUSE", pause),
     ]
     show_rows([outcome._asdict() for outcome in found.outcomes], columns, is_wide=False)
@@ -130,7 +134,11 @@ def _lines(found: PolicyOutcomes) -> list[str]:
         shown = [f"{result.rebalance_id[:8]} ({result.reason or 'unknown'})" for result in found.not_reproduced]
         more = f" and {len(shown) - _LISTED} more" if len(shown) > _LISTED else ""
         lines.append(f"Not decided again as recorded: {', '.join(shown[:_LISTED])}{more}.")
-    if len(found.outcomes) > 1:
-        lines.append("IDLE and SPREAD are means over time. Queue-pause under a policy is the number of")
-        lines.append("moved queues, times the median for one in this group's own rebalances.")
+    lines.append("IDLE and SPREAD are means over time.")
+    unknown = found.outcomes[0].pause_unknown
+    if unknown and found.outcomes[0].queue_pause_ms is not None:
+        lines.append(f"{count(unknown, 'rebalance')} that moved queues had no measured pause.")
+    if len(found.outcomes) > 1 and found.pause_each is not None:
+        lines.append("Queue-pause under a policy is estimated: moved queues times what one stood still,")
+        lines.append(f"{found.pause_each.span_text()}.")
     return lines

@@ -91,9 +91,9 @@ def costs_of(rebalances: Sequence[Row], *, with_expiries: bool) -> Costs:
     """
     fitting = [row for row in rebalances if _is_change(row) and _has_expiry(row) == with_expiries][-_NEWEST:]
     return Costs(
-        pause_ms=_measured((row["pause_ms"], row["pause_estimated_ms"]) for row in fitting),
+        pause_ms=measured((row["pause_ms"], row["pause_estimated_ms"]) for row in fitting),
         # Where no queue moved, none stood still: that shows nothing of those that move.
-        outage_ms=_measured((row["queue_outage_max_ms"], None) for row in fitting if row["queues_moved"]),
+        outage_ms=measured((row["queue_outage_max_ms"], None) for row in fitting if row["queues_moved"]),
         repeated=_per_queue(fitting, "repeated"),
         waiting=_per_queue(fitting, "waiting"),
     )
@@ -116,10 +116,10 @@ def _per_queue(rebalances: Iterable[Row], what: str) -> Measured | None:
             found.append((None, ((exact or 0) + estimated) / queues))
         elif queues and exact is not None:
             found.append((exact / queues, None))
-    return _measured(found)
+    return measured(found)
 
 
-def _measured(pairs: Iterable[tuple[float | None, float | None]]) -> Measured | None:
+def measured(pairs: Iterable[tuple[float | None, float | None]]) -> Measured | None:
     """Return the range of figures, each exact or estimated; None if there is none."""
     known = [pair for pair in pairs if pair != (None, None)]
     values = [estimated if exact is None else exact for exact, estimated in known]
