@@ -11,7 +11,6 @@ from typing import Any
 
 import anyio
 from anyio.to_thread import run_sync
-from deltalake.exceptions import DeltaError
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.mcpserver.resources import FunctionResource
@@ -28,7 +27,7 @@ from dashboard.reading.known_time import UnknownError
 from dashboard.reading.listing_query import BadQuestionError
 from dashboard.reading.queries import QueryTimeoutError
 from streaming.machine.logs import logger
-from streaming.stores.failure import is_unreadable, one_line
+from streaming.stores.failure import is_unreadable, reason_of
 from streaming.tables.errors import AmbiguousError, NotFoundError
 from streaming.tables.schema import TABLES
 from udfs.model.errors import StrategyError
@@ -129,8 +128,8 @@ def _sentence(error: ToolError) -> str:
         return sentence
     if cause is None:
         return str(error)
-    if isinstance(cause, OSError | DeltaError) or (isinstance(cause, Exception) and is_unreadable(cause)):
-        reason = (cause.strerror if isinstance(cause, OSError) else None) or one_line(cause)
+    if isinstance(cause, Exception) and is_unreadable(cause):
+        reason = reason_of(cause)
         _log.warning("tables could not be read for a tool", reason=reason)
         return f"the tables cannot be read: {reason}"
     _log.error("a tool failed", error=repr(cause))

@@ -12,7 +12,7 @@ from dashboard.reading.known_time import UnknownError
 from dashboard.reading.listing_query import BadQuestionError
 from dashboard.reading.queries import QueryTimeoutError
 from streaming.machine.logs import logger
-from streaming.stores.failure import is_unreadable, one_line
+from streaming.stores.failure import is_unreadable, reason_of
 from streaming.tables.errors import AmbiguousError, NotFoundError
 from streaming.terminal.escape import printable
 
@@ -44,7 +44,7 @@ def _http(request: Request, error: Exception) -> Response:
 
 
 def _unreadable(request: Request, error: Exception) -> Response:
-    reason = (error.strerror if isinstance(error, OSError) else None) or one_line(error)
+    reason = reason_of(error)
     _log.warning("tables could not be read for a page", path=printable(request.url.path), reason=reason)
     return _answer(request, RuntimeError(f"the tables cannot be read: {reason}"), 503)
 

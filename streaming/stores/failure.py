@@ -19,6 +19,8 @@ _AWAY = re.compile(
     r"|UnknownHost|failed to lookup address|[Cc]onnection (?:refused|reset|aborted)|[Uu]nreachable|NoRouteToHost"
     r"|communicating with HDFS|SafeModeException|StandbyException|could only be written to 0 of"
 )
+# Arrow passes on errors of the reader of files, without their kind.
+_FILE_READER = "Object Store error"
 # Requests that were not sent for another reason: no TLS there, or a certificate that is not trusted here; a cloud
 # machine without an identity, for which its metadata server has no credentials.
 NO_TLS = re.compile(r"InvalidContentType|invalid peer certificate(?!: Expired)")
@@ -43,8 +45,19 @@ def is_passing(reason: str) -> bool:
 
 
 def is_unreadable(error: Exception) -> bool:
-    """Return whether tables could not be read; readers raise different errors for an unavailable store."""
-    return isinstance(error, OSError) or is_of_delta(error) or is_passing(str(error))
+    """Return whether tables could not be read; readers raise different errors for an unavailable store.
+
+    Example:
+        >>> is_unreadable(ValueError("Parquet error: Object Store error: Object at location /t/a.parquet not found"))
+        True
+    """
+    text = str(error)
+    return isinstance(error, OSError) or is_of_delta(error) or is_passing(text) or _FILE_READER in text
+
+
+def reason_of(error: Exception) -> str:
+    """Return why tables could not be read, in one line."""
+    return (error.strerror if isinstance(error, OSError) else None) or one_line(error)
 
 
 def one_line(error: BaseException) -> str:

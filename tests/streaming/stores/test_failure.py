@@ -7,7 +7,7 @@ import errno
 import pytest
 from deltalake.exceptions import DeltaError
 
-from streaming.stores.failure import StoreAwayError, is_passing, one_line, store_error
+from streaming.stores.failure import StoreAwayError, is_passing, is_unreadable, one_line, reason_of, store_error
 
 REFUSED = """Generic S3 error
           \x1b[31m↳\x1b[0m Error performing GET http://127.0.0.1:9000/lake?prefix=c&sig=hush in 2.7ms
@@ -79,3 +79,13 @@ def test_other_errors_pass() -> None:
 )
 def test_a_passing_failure_is_not_a_mistake(reason: str, is_away: bool) -> None:
     assert is_passing(reason) == is_away
+
+
+def test_a_file_that_is_gone_is_unreadable_whichever_reader_says_so() -> None:
+    by_arrow = ValueError(
+        "C Data interface error: External error: Object Store error: Object at location /t/a not found"
+    )
+    assert is_unreadable(by_arrow)
+    assert not is_unreadable(ValueError("no such column"))
+    assert reason_of(FileNotFoundError(2, "No such file or directory", "/t/a")) == "No such file or directory"
+    assert "/t/a not found" in reason_of(by_arrow)
