@@ -61,7 +61,7 @@ bench-strategies: setup-dev ## the strategies against the real Java classes: tim
 wheel: $(VENV)/.set-up ## build dist/*.whl, which needs no checkout where it is installed
 	@$(BIN)/python -m hatchling build -t wheel
 
-scenes: setup-dev ## what `make test` leaves out for its time: half an hour more of real systems
+scenes: setup-dev ## what `make test` leaves out for its time: an hour more of real systems
 	@$(PYTEST) -n $(WORKERS) -m scene $(TESTS)
 
 soak: setup-dev ## the tests that take long

@@ -161,7 +161,9 @@ DELAYS = answered(
 PROGRESS = answered(
     row_schema(
         named("cluster", "group_id", "topic", "broker", "queue_id", "committed_offset", "committed_at", "end_offset")
-        + named("end_at", "lag", "member_id", "host", "client_id", lag_reliable=TRUTH, is_left_over=TRUTH)
+        + named(
+            "end_at", "start_offset", "lag", "member_id", "host", "client_id", lag_reliable=TRUTH, is_left_over=TRUTH
+        )
         + named(lag_ms=LONG, lag_min_ms=LONG, lag_max_ms=LONG, lag_source=TEXT)
     )
 )

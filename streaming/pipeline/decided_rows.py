@@ -87,10 +87,11 @@ def progress_rows(body: str) -> list[Row]:
             "committed_at": committed_at,
             "end_offset": end,
             "end_at": end_at,
+            "start_offset": start,
             # The end offset may have been observed before the commit.
             "lag": None if committed is None or end is None or end < committed else end - committed,
         }
-        for queue_id, committed, committed_at, end, end_at in progress.queues
+        for queue_id, committed, committed_at, end, end_at, start in progress.queues
     ]
 
 

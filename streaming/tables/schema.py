@@ -351,11 +351,10 @@ QUEUE_PROGRESS = Table(
         QUEUE,
         Column("event_time", TIME, "Start of the span"),
         Column("committed_offset", LONG, "Committed offset: the next message that a new owner reads"),
-        Column(
-            "committed_at", TIME, "Time of that commit, or of its deletion; null = before the first that was observed"
-        ),
+        Column("committed_at", TIME, "Time of that commit, or of its deletion; null = before the first observed"),
         Column("end_offset", LONG, "End of the queue, where the source reports it: the offset of the next new message"),
         Column("end_at", TIME, "Time when that was observed"),
+        Column("start_offset", LONG, "Where its log begins, where the source reports it: older messages are deleted"),
         Column(
             "lag", LONG, "end_offset minus committed_offset; null where one is not known, or the end is older: less"
         ),

@@ -25,7 +25,7 @@ RECENT_MS = 3_600_000
 _OWN_TOPICS = tuple(profile.retry_prefix for profile in SYSTEMS.values() if profile.retry_prefix is not None)
 _NAMES = ("topic", "broker", "queue_id")
 _ORDER = ("event_time", "committed_at", "end_at")
-_OFFSETS = ("committed_offset", "committed_at", "end_offset", "end_at", "lag")
+_OFFSETS = ("committed_offset", "committed_at", "end_offset", "end_at", "start_offset", "lag")
 
 
 def progress(reader: Reader, group: Mapping[str, Any], members: Sequence[Row]) -> list[Row]:

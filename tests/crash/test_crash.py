@@ -108,7 +108,7 @@ class Killer:
 @pytest.mark.parametrize(
     "kills",
     [
-        pytest.param(4, marks=pytest.mark.timeout(900)),
+        pytest.param(2, marks=pytest.mark.timeout(900)),
         pytest.param(20, marks=[pytest.mark.slow, pytest.mark.timeout(3600)]),
     ],
 )

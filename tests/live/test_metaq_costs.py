@@ -51,7 +51,7 @@ def test_a_member_commits_revoked_queues_and_byte_offsets_are_not_messages(
     assert all(offset > 10 * len(b"message") for offset in committed.values()), committed
     shown = [queue for row in run.progress if row.group_id == GROUP for queue in row.queues]
     assert {offset for _, offset, *_ in shown} >= set(committed.values())
-    assert all((end, end_at) == (None, None) for *_, end, end_at in shown)
+    assert all((end, end_at) == (None, None) for *_, end, end_at, _ in shown)
 
 
 def _put(metaq: MetaqCluster) -> None:

@@ -10,7 +10,8 @@ class QueueProgress(msgspec.Struct, kw_only=True):
 
     Attributes:
         span_start: Event time.
-        queues: Queue id, committed offset, its time, end offset, its time; as of the span's end, None if unknown.
+        queues: Queue id, committed offset, its time, end offset, its time, and where the log begins; as of the span's
+            end, None if unknown.
     """
 
     cluster: str
@@ -18,4 +19,4 @@ class QueueProgress(msgspec.Struct, kw_only=True):
     topic: str
     broker: str | None
     span_start: int
-    queues: list[tuple[int, int | None, int | None, int | None, int | None]]
+    queues: list[tuple[int, int | None, int | None, int | None, int | None, int | None]]

@@ -158,7 +158,7 @@ def _begin_anew(table: QueueTable, rows: Int64, times: Int64, reach: Reach, span
     is_over = table.moved[rows] & (times // span_ms > reach.opened[rows]) if span_ms else np.zeros(len(rows), np.bool_)
     over = rows[is_over]
     shown = SpanRows(
-        over, reach.opened[over], *(columns[name][over] for name in ("times", "offsets", "end_times", "ends"))
+        over, reach.opened[over], *(columns[name][over] for name in ("times", "offsets", "end_times", "ends", "starts"))
     )
     table.moved[over] = False
     for values in columns.values():

@@ -25,7 +25,7 @@ def progress_rows(cluster: str, table: QueueTable, spans: SpanRows, span_ms: int
     columns = [column[order].tolist() for column in (groups, places, spans.spans, ids, *spans[2:])]
     current: tuple[int, int, int] | None = None
     row: QueueProgress | None = None
-    for group, place, span, queue_id, at, offset, end_at, end in zip(*columns, strict=True):
+    for group, place, span, queue_id, at, offset, end_at, end, start in zip(*columns, strict=True):
         if row is None or current != (group, place, span) or len(row.queues) == _MOST_QUEUES:
             if row is not None:
                 yield row
@@ -40,7 +40,7 @@ def progress_rows(cluster: str, table: QueueTable, spans: SpanRows, span_ms: int
                 span_start=span * span_ms,
                 queues=[],
             )
-        row.queues.append((queue_id, _or_none(offset), _or_none(at), _or_none(end), _or_none(end_at)))
+        row.queues.append((queue_id, _or_none(offset), _or_none(at), _or_none(end), _or_none(end_at), _or_none(start)))
     if row is not None:
         yield row
 

@@ -17,15 +17,7 @@ from udfs.model.stall_rule import StallRule
 from udfs.packets.progress_columns import ProgressColumns
 from udfs.shard.log_starts import NOT_NEAR, NearSpans, is_near, near_rows, near_spans, remember_starts
 from udfs.shard.queue_table import Booleans, QueueTable
-from udfs.shard.standstills import (
-    NO_STANDSTILLS,
-    Seen,
-    Standstills,
-    remember,
-    remembered,
-    standstills_of,
-    waits_of,
-)
+from udfs.shard.standstills import NO_STANDSTILLS, Seen, Standstills, remember, remembered, standstills_of, waits_of
 from udfs.shard.state_format import (
     Buffer,
     must_hold,
@@ -74,9 +66,10 @@ class SpanRows(NamedTuple):
     offsets: Int64
     end_times: Int64
     ends: Int64
+    starts: Int64
 
 
-_NOTHING = SpanRows(*[np.empty(0, np.int64)] * 6)
+_NOTHING = SpanRows(*[np.empty(0, np.int64)] * 7)
 
 
 class Look(NamedTuple):
@@ -221,11 +214,12 @@ def apply(
         standing = Standstills(*map(np.concatenate, zip(standing, found, strict=True)))
     _write(table, observed, last, by_offset, by_end, by_commit)
     remember(table.columns, waits)
-    found_near = _apply_starts(table, observed, offsets, final_ends, None if look is None else look.share)
+    starts = observed.starts[_newest(is_row | (observed.starts != UNKNOWN))]
+    found_near = _apply_starts(table, observed, offsets, final_ends, starts, None if look is None else look.share)
     near = NearSpans(*map(np.concatenate, zip(near, found_near, strict=True)))
     opened = reach.opened[rows]
     spans = np.where(is_row, opened, np.maximum(observed.times // max(span_ms, 1), opened))
-    newest = SpanRows(rows, spans, times, offsets, end_times, final_ends)
+    newest = SpanRows(rows, spans, times, offsets, end_times, final_ends, starts)
     shown = _complete_spans(table, newest, np.where(is_row, table.moved[rows], changed), reach) if span_ms else _NOTHING
     return AppliedSpans(shown, standing, near)
 
@@ -248,12 +242,12 @@ def _complete_spans(table: QueueTable, newest: SpanRows, moved: Booleans, reach:
 
 
 def _apply_starts(
-    table: QueueTable, observed: _Observations, offsets: Int64, ends: Int64, share: float | None
+    table: QueueTable, observed: _Observations, offsets: Int64, ends: Int64, starts: Int64, share: float | None
 ) -> NearSpans:
     """Remember the observed starts of logs, and return the rows that were near them at some time.
 
     Args:
-        offsets, ends: The newest up to each observation. share: See ``Look``; None to return no rows.
+        offsets, ends, starts: The newest up to each observation. share: See ``Look``; None to return no rows.
     """
     rows, is_seen, columns = observed.rows, observed.starts != UNKNOWN, table.columns
     if not is_seen.any():
@@ -265,7 +259,6 @@ def _apply_starts(
     if share is None:
         return NOT_NEAR
     moves |= columns["former_start_times"][rows] != UNKNOWN
-    starts = observed.starts[_newest(observed.is_row | is_seen)]
     return near_spans(rows, observed.times, is_near(starts, offsets, ends, moves, share))
 
 
@@ -327,6 +320,9 @@ def _observations(
     if same.any():  # of two ends with the same timestamp only the greater counts
         order = np.lexsort((observed.ends, observed.times, rows))
         observed.ends[order[:-1][same]] = UNKNOWN
+        starts = observed.starts[order]
+        begins = np.append(0, np.flatnonzero(~same) + 1)
+        observed.starts[order] = np.repeat(np.maximum.reduceat(starts, begins), np.diff(begins, append=len(starts)))
     observed = _Observations._make(column[order] for column in observed)
     # A commit shows the committed offset; an offset without a commit, from a poll, counts only before the first commit.
     committed = observed.commits[_newest(observed.is_row | observed.commits)]

@@ -67,9 +67,9 @@ def a_rejected(number: int) -> journal.Rejected:
 
 
 def a_progress(number: int) -> QueueProgress:
-    queues: list[tuple[int, int | None, int | None, int | None, int | None]] = [
-        (0, 5, T0, 9, T0),
-        (1, None, None, 3, T0),
+    queues: list[tuple[int, int | None, int | None, int | None, int | None, int | None]] = [
+        (0, 5, T0, 9, T0, 2),
+        (1, None, None, 3, T0, None),
     ]
     return QueueProgress(
         cluster="c1", group_id="g1", topic="t", broker=None, span_start=T0 + 60_000 * number, queues=queues

@@ -46,7 +46,7 @@ CONTRACT = {
     "episodes": "episode_id cluster group_id kind began_at last_at closed_at text client host instance_id prefix topic"
     " period_ms period_of rebalances queues_moved pause_ms queue_pause_ms repeated_messages earlier_rebalance_ids",
     "queue_progress": "cluster group_id topic broker queue_id event_time committed_offset committed_at end_offset"
-    " end_at lag",
+    " end_at start_offset lag",
 }
 
 _PLAIN = {"appendOnly", "changeDataFeed", "checkConstraints", "generatedColumns", "invariants"}

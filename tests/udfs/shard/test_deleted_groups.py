@@ -90,7 +90,7 @@ def test_a_deleted_commit_shows_once_more_without_offsets(cuts: tuple[int, ...])
     shown = {
         ((row.span_start - T0) // SPAN, queue): (offset, end)
         for row in found
-        for queue, offset, _, end, _ in row.queues
+        for queue, offset, _, end, *_ in row.queues
     }
     first = {(0, 0): (5, 30), (1, 0): (5, 130), (2, 0): (None, None), (3, 0): (None, None)}
     other = {(0, 1): (6, 30), (1, 1): (6, 130), (2, 1): (6, 260), (3, 1): (6, 320), (4, 1): (None, None)}
@@ -218,7 +218,7 @@ def test_a_commit_that_is_deleted_is_no_commit_until_the_next_one(cuts: tuple[in
         part = [event for event in events if first <= event.event_time - T0 < last]
         rows += cluster.batch(*part, clock(last))
     shown = [row.queues[0] for row in rows if isinstance(row, QueueProgress)]
-    assert [(committed, end) for _, committed, _, end, _ in shown] == [(None, None), (2, None)]
+    assert [(committed, end) for _, committed, _, end, *_ in shown] == [(None, None), (2, None)]
 
 
 def test_commits_that_are_deleted_with_their_group_end_once() -> None:

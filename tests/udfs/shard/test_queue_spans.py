@@ -22,7 +22,7 @@ NAMES = PackedNames.pack(
 
 
 class Observed(NamedTuple):
-    """One event: an end of a queue where the group is 0, else what a group has reached."""
+    """One event: an end of a queue, and where its log begins, where the group is 0, else what a group has reached."""
 
     at: int
     group: int
@@ -30,9 +30,10 @@ class Observed(NamedTuple):
     offset: int = UNKNOWN
     end: int = UNKNOWN
     is_commit: bool = True
+    start: int = UNKNOWN
 
 
-Row = tuple[int, int, int, int, int, int, int]  # group, queue, span, then as SpanRows
+Row = tuple[int, int, int, int, int, int, int, int]  # group, queue, span, then as SpanRows
 
 
 Deletion = tuple[int, int] | tuple[int, int, int]  # time, group; and the queue, where a commit is deleted by itself
@@ -73,6 +74,7 @@ def batches(
                     np.array([event.queue for event in ends], np.uint64),
                     np.array([event.at for event in ends]),
                     np.array([event.end for event in ends]),
+                    np.array([event.start for event in ends]),
                 )
             )
         for columns in by_itself:
@@ -97,14 +99,15 @@ def batches(
 
 def one_by_one(events: Iterable[Observed], clock: int, deletions: Iterable[Deletion] = ()) -> list[Row]:
     """Return the rows of all spans that end up to the clock, event by event."""
-    remembered: dict[tuple[int, int], list[int]] = {}  # time and offset of the commit, of the end
+    remembered: dict[tuple[int, int], list[int]] = {}  # time and offset of the commit, of the end; the start
     rows: dict[tuple[int, int, int], list[int]] = {}
     merged: dict[tuple[int, int, int], Observed] = {}
     for event in events:
         key = (event.at, event.group, event.queue)
         other = merged.get(key, event)
         is_commit = event.is_commit or other.is_commit
-        merged[key] = Observed(*key, max(event.offset, other.offset), max(event.end, other.end), is_commit)
+        greatest = (max(values) for values in zip(event[3:5], other[3:5], strict=True))
+        merged[key] = Observed(*key, *greatest, is_commit, max(event.start, other.start))
     to_come = sorted(deletions)
 
     def delete_up_to(time: int) -> None:
@@ -112,16 +115,19 @@ def one_by_one(events: Iterable[Observed], clock: int, deletions: Iterable[Delet
             at, group, *queue = to_come.pop(0)
             for key in [key for key in remembered if key[0] == group and (not queue or key[1] == queue[0])]:
                 del remembered[key]
-                rows[*key, at // SPAN] = [at, UNKNOWN, UNKNOWN, UNKNOWN]
+                rows[*key, at // SPAN] = [at, *[UNKNOWN] * 4]
 
     for at, of_time in groupby(
         sorted(merged.values(), key=lambda event: (event.at, event.end)), key=lambda event: event.at
     ):
         delete_up_to(at)
         before: dict[tuple[int, int], list[int]] = {}
-        for event in of_time:
+        together = list(of_time)
+        for event in together:
             if event.group:
-                remembered.setdefault((event.group, event.queue), [UNKNOWN] * 4)
+                remembered.setdefault((event.group, event.queue), [UNKNOWN] * 5)
+        for event in together:
+            if event.group:
                 touched = [(event.group, event.queue)]
             else:
                 touched = [key for key in remembered if key[1] == event.queue]
@@ -133,7 +139,9 @@ def one_by_one(events: Iterable[Observed], clock: int, deletions: Iterable[Delet
                 elif event.group and now[0] == UNKNOWN and event.offset != UNKNOWN:
                     now[1] = event.offset
                 if event.end != UNKNOWN:
-                    now[2:] = event.at, event.end
+                    now[2:4] = event.at, event.end
+                if not event.group and event.start != UNKNOWN:
+                    now[4] = event.start
         # What cancels out within one time is no change.
         for key, former in before.items():
             now = remembered[key]
@@ -155,10 +163,11 @@ EVENTS = st.lists(
             st.booleans(),
         ),
         st.builds(
-            lambda at, queue, end: Observed(at, 0, queue, end=end),
+            lambda at, queue, end, start: Observed(at, 0, queue, end=end, start=start),
             st.integers(0, 45),
             st.integers(0, 2),
             st.integers(0, 4),
+            st.integers(UNKNOWN, 3),
         ),
     ),
     max_size=25,
@@ -191,18 +200,19 @@ def test_a_queue_has_a_row_for_each_span_in_which_it_moved() -> None:
     events = [
         Observed(1, 1, 0, 5),
         Observed(4, 1, 0, 6),
-        Observed(7, 0, 0, end=9),
+        Observed(7, 0, 0, end=9, start=2),
         Observed(14, 1, 0, 6),
+        Observed(17, 0, 0, end=9, start=3),  # it is no move
         Observed(25, 1, 0, 8),
     ]
-    assert batches(events, [30]) == [(1, 0, 0, 4, 6, 7, 9), (1, 0, 2, 25, 8, 7, 9)]
-    assert batches(events, [29]) == [(1, 0, 0, 4, 6, 7, 9)]
+    assert batches(events, [30]) == [(1, 0, 0, 4, 6, 7, 9, 2), (1, 0, 2, 25, 8, 17, 9, 3)]
+    assert batches(events, [29]) == [(1, 0, 0, 4, 6, 7, 9, 2)]
 
 
 def test_a_flush_shows_the_open_span_up_to_then() -> None:
     assert batches([Observed(1, 1, 0, 5), Observed(12, 1, 0, 6)], [13], flush=True) == [
-        (1, 0, 0, 1, 5, UNKNOWN, UNKNOWN),
-        (1, 0, 1, 12, 6, UNKNOWN, UNKNOWN),
+        (1, 0, 0, 1, 5, UNKNOWN, UNKNOWN, UNKNOWN),
+        (1, 0, 1, 12, 6, UNKNOWN, UNKNOWN, UNKNOWN),
     ]
 
 
