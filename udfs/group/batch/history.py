@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -17,6 +17,7 @@ from udfs.group.state.episodes import Episode, Root
 from udfs.group.state.expired_commits import ExpiredCommits
 from udfs.group.state.group import Group, GroupFinding, observed_by
 from udfs.group.state.standstill import Standstill
+from udfs.group.state.state_machine import GroupKind
 from udfs.group.state.strategy_verdict import with_verdict
 from udfs.group.state.unread_queues import UnreadQueues
 from udfs.model.clients import client_of
@@ -48,7 +49,7 @@ class GroupHistory(EventTimeView):
 
     def begin_event_time(self) -> None:
         """Record the state before the first event of one event time."""
-        self.before = BeforeEventTime(self.group, len(self.output.changes))
+        self.before = BeforeEventTime(self.group, folds=self.kind is not GroupKind.REPORTED)
 
     def write(self, at: int, body: Body) -> None:
         """Write one change of the group's history."""
@@ -75,16 +76,6 @@ class GroupHistory(EventTimeView):
     def note_earlier_spans(self, bodies: list[QueuesReassigned | MemberReplaced]) -> None:
         """Keep the changes of computed spans with this timestamp that earlier batches wrote."""
         self._earlier_spans = bodies
-
-    def take_back_changes(self, counts: Callable[[Body], bool]) -> None:
-        """Remove changes of this event time that do not count, and renumber the others."""
-        written = self.output.changes[self.before.changes :]
-        left = [change for change in written if counts(change.body)]
-        number = self.group.number - len(written)
-        self.output.changes[self.before.changes :] = [
-            msgspec.structs.replace(change, number=number + place) for place, change in enumerate(left, start=1)
-        ]
-        self.group.number = number + len(left)
 
     def write_row(self, at: int, row: GroupChanged) -> None:
         """Write the group's current row, if it changed, with the audits' verdict on its strategy."""

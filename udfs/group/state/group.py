@@ -66,6 +66,11 @@ class Member(MemberFields, kw_only=True, omit_defaults=False, gc=False):
         """Return the time from which its events belong to its session."""
         return self.joined_at if self.own_joined_at is None else self.own_joined_at
 
+    @property
+    def begun(self) -> tuple[int, int | None, int | None]:
+        """Return when its session began, by which event, and since when it has owned what it owns."""
+        return self.joined_at, self.own_joined_at, self.holds_since
+
     def copied(self, *, by_heartbeats: bool, name: str | None = None) -> Member:
         """Return a copy that can change its liveness and name independently of the member."""
         times, name = dict(self.field_times), self.name if name is None else name
