@@ -38,7 +38,6 @@ from udfs.group.events.lifecycle import (
 )
 from udfs.group.events.memberless_groups import end_without_commits
 from udfs.group.events.membership import Applied, on_join, on_leave
-from udfs.group.events.on_timer import ON_TIMER
 from udfs.group.events.polls import on_snapshot
 from udfs.group.events.reported_assignment import (
     compare_new_reports,
@@ -48,7 +47,7 @@ from udfs.group.events.reported_assignment import (
 )
 from udfs.group.events.restore import restore
 from udfs.group.events.same_time import end_event_time
-from udfs.group.events.timers import Timer, TimerKind, next_timer
+from udfs.group.events.timers import ON_TIMER, Timer, TimerKind, next_timer
 from udfs.group.events.topic_changes import change_topic, learn_topic
 from udfs.group.format.snapshot import snapshot_of
 from udfs.group.format.state_format import decode_group, encode_group
@@ -343,7 +342,7 @@ class Coordinator:
             commit(context, rebalance(context, plan_counted(context, context.group.pending)))
         note_deletion(context, due, at)
         end_group(context, at)
-        context.begin_event_time()
+        context.begin_event_time(folds=not due.late)
 
     def _on_timer(self, timer: Timer) -> None:
         if timer.kind is TimerKind.SETTLE:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import bisect
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import msgspec
 
@@ -160,16 +160,16 @@ class GroupContext(GroupSessions):
             Trigger(kind=kind, member_id=member_id, topic=topic, detail=detail, event_id=event_id)
         )
 
-    def take_causes(self, causes: Iterable[Trigger], at: int) -> None:
+    def take_causes(self, causes: Sequence[Trigger], at: int) -> None:
         """Add causes of one time to the pending rebalance, each once."""
         pending, self.before.causes = self.group.pending, []
-        if pending is None:
+        if pending is None or not causes:
             return
+        self.applied(at)
+        pending.changed_at = max(at, pending.changed_at)
+        if len(self._caused) != len(pending.triggers):
+            self._caused = {(known.kind, known.member_id, known.topic) for known in pending.triggers}
         for cause in causes:
-            self.applied(at)
-            pending.changed_at = max(at, pending.changed_at)
-            if len(self._caused) != len(pending.triggers):
-                self._caused = {(known.kind, known.member_id, known.topic) for known in pending.triggers}
             if (key := (cause.kind, cause.member_id, cause.topic)) not in self._caused:
                 self._caused.add(key)
                 pending.triggers.append(cause)

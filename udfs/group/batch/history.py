@@ -12,14 +12,10 @@ from udfs.group.batch.episode_texts import episode_changed
 from udfs.group.batch.event_time import BeforeEventTime, EventTimeView
 from udfs.group.batch.findings import STUCK, Found, stuck_found
 from udfs.group.batch.recorded_row import with_epochs
-from udfs.group.state.commits_back import CommitsBack
 from udfs.group.state.episodes import Episode, Root
-from udfs.group.state.expired_commits import ExpiredCommits
 from udfs.group.state.group import Group, GroupFinding, observed_by
-from udfs.group.state.standstill import Standstill
-from udfs.group.state.state_machine import GroupKind
+from udfs.group.state.queue_findings import CommitsBack, ExpiredCommits, Standstill, UnreadQueues
 from udfs.group.state.strategy_verdict import with_verdict
-from udfs.group.state.unread_queues import UnreadQueues
 from udfs.model.clients import client_of
 from udfs.model.config import CoreConfig
 from udfs.model.finding_names import NAMES, NamedMember
@@ -47,9 +43,9 @@ class GroupHistory(EventTimeView):
         self._computed_before = group.last_rebalance_at if group.computed_at is None else group.computed_at
         self._spans_at: int | None = None
 
-    def begin_event_time(self) -> None:
-        """Record the state before the first event of one event time."""
-        self.before = BeforeEventTime(self.group, folds=self.kind is not GroupKind.REPORTED)
+    def begin_event_time(self, *, folds: bool = True) -> None:
+        """Record the state before the first event of one event time; late events do not fold."""
+        self.before = BeforeEventTime(self.group, folds=folds and self.group.generation is None)
 
     def write(self, at: int, body: Body) -> None:
         """Write one change of the group's history."""

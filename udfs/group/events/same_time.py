@@ -16,6 +16,9 @@ _DEPARTURES: tuple[TriggerKind, ...] = ("member_left", "member_gone", "session_e
 def end_event_time(context: GroupContext, at: int) -> None:
     """Take in what the events of one event time have changed, all of them together."""
     group, pending = context.group, context.group.pending
+    if pending is None and not context.before.members:
+        context.before.folds = False
+        return
     causes = net_causes(context)
     context.write_sessions(at)
     if pending is None:
@@ -34,6 +37,8 @@ def net_causes(view: EventTimeView) -> list[Trigger]:
     before, noted = view.before, view.before.causes
     departed = {cause.member_id: cause for cause in noted if cause.kind in _DEPARTURES}
     causes = [cause for cause in noted if _is_left(view, cause, departed.get(cause.member_id))]
+    if not departed:  # nobody left and rejoined
+        return causes
     joined = {cause.member_id: cause.event_id for cause in noted if cause.kind == "member_joined"}
     named = {(cause.kind, cause.member_id) for cause in causes}
     for member_id, event_id in joined.items():

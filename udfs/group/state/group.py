@@ -12,13 +12,10 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from udfs.group.state.audit_results import CurrentAudit, StrategyVerdict
-from udfs.group.state.commits_back import CommitsBack
 from udfs.group.state.episodes import Episode, Root
-from udfs.group.state.expired_commits import ExpiredCommits
 from udfs.group.state.flapping import Usual
+from udfs.group.state.queue_findings import CommitsBack, ExpiredCommits, Standstill, UnreadQueues
 from udfs.group.state.recorded_group import RecordedGroup
-from udfs.group.state.standstill import Standstill
-from udfs.group.state.unread_queues import UnreadQueues
 from udfs.model.events import HeldQueue, MemberFields, Mode, QueueInfo, QueueRef, RevokedQueue
 from udfs.model.journal import GroupChanged, LeftReason, MemberReplaced, Trigger, TriggerKind
 from udfs.model.queue_outages import QueueOutage
