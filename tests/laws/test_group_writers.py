@@ -1,4 +1,4 @@
-"""Six modules, and one of descriptions, assign fields of a group and its members; functions with a view only read."""
+"""Who assigns fields of a group and its members; functions that take a view of a group, or a group, only read."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from udfs.group.state import group as state
 
 MODULES = [path for path in rooms.modules("udfs") if path.is_relative_to(rooms.ROOT / "udfs" / "group")]
 # These modules change groups while events come, and while decisions are made.
-WRITERS = {"context", "history", "sessions", "commit", "commit_spans", "audit_commit"}
+WRITERS = {"context", "history", "sessions", "commit", "commit_spans"}
 # These modules create groups.
 MAKERS = {"state_format", "restore"}
 FIELDS = set(state.Group.__struct_fields__)
@@ -25,7 +25,7 @@ OF_MEMBERS = set(state.Member.__struct_fields__) | set(state.Departed.__struct_f
 # Methods that change containers.
 CHANGING = {"add", "append", "clear", "discard", "extend", "insert", "pop", "remove", "setdefault", "update"}
 OWN_CHANGING = {"forget_owned", "note_target"}
-VIEWS = ("GroupView", "EventTimeView")
+VIEWS = ("GroupView", "EventTimeView", "Group")
 WRITING = set(dir(GroupContext)) - set(dir(EventTimeView))
 PARTS = (state.Member, state.Departed, state.Evidence, state.WaitingReport, state.Replacement, state.Awaited)
 OF_PARTS = set().union(
@@ -121,7 +121,7 @@ def test_a_change_is_found_under_any_alias(text: str) -> None:
 
 
 def functions_with_a_view() -> Iterator[tuple[str, str, ast.FunctionDef]]:
-    """Return the functions that take a view: module, name of the view, function."""
+    """Return the functions that take a view, or a group itself: module, name of the argument, function."""
     for path in MODULES:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.FunctionDef):

@@ -177,7 +177,8 @@ class NewProtocolGroup(NewProtocolRows):
             epoch = self.open[-1]
             epoch.targets = self.targets()
             before, epoch.counts = self.counts, self.shown_by_target(at, epoch.members)
-            epoch.strategy = self.strategy_of_target(epoch, self.target_before)
+            if epoch.strategy is None:  # an equal target shows no other assignor than that of the first
+                epoch.strategy = self.strategy_of_target(epoch, self.target_before)
             self.target_before = dict(epoch.targets)
             for member in self.members.values():
                 member.is_new = False

@@ -3,8 +3,8 @@
 1. Scheduling: ``advance`` gets the input of a group from one batch. Late events apply first; then events, expiries of
    silent members, and timers, in the order of their times.
 2. Changes: an event changes members, topics or settings. Each change is recorded as a cause of the pending rebalance
-   or, with reported generations, as evidence for the next one. After all events with one timestamp, changes that
-   cancelled out are removed.
+   or, with reported generations, as evidence for the next one. Of counted generations, only the net effect of all
+   events with one timestamp counts.
 3. Decision: when the pending changes have settled, or a reported generation comes, ``rebalance`` computes the result
    and changes nothing; ``commit`` applies it.
 4. Output: the decisions, and when the group is due again.
@@ -38,7 +38,6 @@ from udfs.group.events.lifecycle import (
 )
 from udfs.group.events.memberless_groups import end_without_commits
 from udfs.group.events.membership import Applied, on_join, on_leave
-from udfs.group.events.on_timer import ON_TIMER
 from udfs.group.events.polls import on_snapshot
 from udfs.group.events.reported_assignment import (
     compare_new_reports,
@@ -48,7 +47,7 @@ from udfs.group.events.reported_assignment import (
 )
 from udfs.group.events.restore import restore
 from udfs.group.events.same_time import end_event_time
-from udfs.group.events.timers import Timer, TimerKind, next_timer
+from udfs.group.events.timers import ON_TIMER, Timer, TimerKind, next_timer
 from udfs.group.events.topic_changes import change_topic, learn_topic
 from udfs.group.format.snapshot import snapshot_of
 from udfs.group.format.state_format import decode_group, encode_group
@@ -76,7 +75,6 @@ from udfs.model.events import (
 )
 from udfs.model.garbage_collection import makes_no_cycles
 from udfs.model.group_api import DedupView, DueEvent, GroupInput, GroupOutput, TopicsView
-from udfs.model.journal import Trigger
 from udfs.model.snapshot_meaning import Meaning, meaning_of, names_generation
 from udfs.model.systems import System
 
@@ -147,6 +145,7 @@ class Coordinator:
                 context.note_late_event()
                 context.set_finding("events_late", late_found(at, context.group.late_events, due.event_id), at)
         self._take_records(at)
+        context.take_causes(context.before.causes, at)
         register_empty_group(context, at)
         self._learn_topics(at)
         self._take_reports(at)
@@ -280,6 +279,8 @@ class Coordinator:
     def _take_records(self, at: int) -> None:
         """Apply everything that the coordinator recorded at an event time, all at once up to the group's deletion."""
         records, self.records = self.records, []
+        if records:
+            self.context.write_sessions(at)
         for of_one in by_group(records):
             if apply_records(self.context, of_one, at):
                 self._delete(of_one[-1], at)
@@ -335,11 +336,13 @@ class Coordinator:
         if has_record_of_group(self.records, deleted=False) or survives(context, due, at):
             return  # its protocol changed, or there was a sign of it since
         close_all_sessions(context, due, at)
+        context.write_sessions(at)
+        context.take_causes(context.before.causes, at)
         if context.group.pending is not None:
             commit(context, rebalance(context, plan_counted(context, context.group.pending)))
         note_deletion(context, due, at)
         end_group(context, at)
-        context.begin_event_time()
+        context.begin_event_time(folds=not due.late)
 
     def _on_timer(self, timer: Timer) -> None:
         if timer.kind is TimerKind.SETTLE:
@@ -367,12 +370,14 @@ class Coordinator:
 
         Changes with this timestamp are evidence for the reported one; a new group's first changes are decided.
         """
-        context, pending, before = self.context, self.context.group.pending, self.context.before
+        context, pending = self.context, self.context.group.pending
+        context.write_sessions(at)
         if pending is None:
             return
-        of_now: list[Trigger] = []
-        if pending.changed_at >= at and (before.triggers or context.group.exists):
-            of_now = context.take_back_causes()
+        of_now, context.before.causes = context.before.causes, []
+        if not pending.triggers and not context.group.exists:
+            context.take_causes(of_now, at)
+            of_now = []
         if pending.triggers:
             self._decide()
         else:

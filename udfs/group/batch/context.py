@@ -49,11 +49,6 @@ class GroupContext(GroupSessions):
         self.group.last_applied = max(at, self.group.last_applied or at)
         self.touch(at)
 
-    def take_back_applied(self, at: int) -> None:
-        """Forget that something was applied at this event time, if all of it cancelled out."""
-        if self.group.last_snapshot_at != at:
-            self.group.last_applied = self.before.last_applied
-
     def note_former_member(self, at: int, own: int) -> None:
         """Record that an event came after its member had departed; ``own``: when it was sent."""
         if own > (self.group.deleted_at or 0):
@@ -158,20 +153,26 @@ class GroupContext(GroupSessions):
         if self.kind is GroupKind.REPORTED:
             self.learn(Evidence(kind, at, member_id, topic, event_id))
             return
-        self.applied(at)
+        self.touch(at)
         if group.pending is None:
-            group.pending = Pending(opened_at=at, changed_at=at)
-            self._caused = set()
-        group.pending.changed_at = max(at, group.pending.changed_at)
-        triggers = group.pending.triggers
-        if len(self._caused) != len(triggers):
-            self._caused = {(known_cause.kind, known_cause.member_id, known_cause.topic) for known_cause in triggers}
-        trigger = Trigger(kind=kind, member_id=member_id, topic=topic, detail=detail, event_id=event_id)
-        if (kind, member_id, topic) in self._caused:
-            self.before.repeated.append(trigger)
-        else:
-            self._caused.add((kind, member_id, topic))
-            triggers.append(trigger)
+            group.pending, self.before.causes = Pending(opened_at=at, changed_at=at), []
+        self.before.causes.append(
+            Trigger(kind=kind, member_id=member_id, topic=topic, detail=detail, event_id=event_id)
+        )
+
+    def take_causes(self, causes: Sequence[Trigger], at: int) -> None:
+        """Add causes of one time to the pending rebalance, each once."""
+        pending, self.before.causes = self.group.pending, []
+        if pending is None or not causes:
+            return
+        self.applied(at)
+        pending.changed_at = max(at, pending.changed_at)
+        if len(self._caused) != len(pending.triggers):
+            self._caused = {(known.kind, known.member_id, known.topic) for known in pending.triggers}
+        for cause in causes:
+            if (key := (cause.kind, cause.member_id, cause.topic)) not in self._caused:
+                self._caused.add(key)
+                pending.triggers.append(cause)
 
     def learn(self, evidence: Evidence) -> bool:
         """Remember evidence that a later reported generation may show; beyond the limit the oldest is dropped.
@@ -197,31 +198,14 @@ class GroupContext(GroupSessions):
         if self.group.pending is not None:
             self.group.pending.changed_at = max(at, self.group.pending.changed_at)
 
-    def keep_causes(self, kept: list[Trigger]) -> None:
-        """Keep only these causes of the pending rebalance, because the others have cancelled out."""
-        if self.group.pending is not None:
-            self.group.pending.triggers[:] = kept
-
-    def take_back_causes(self) -> list[Trigger]:
-        """Remove the causes of this event time, and that time, from the pending rebalance; return the causes."""
-        pending = self.group.pending
-        if pending is None:
-            return []
-        taken, pending.changed_at = pending.triggers[self.before.triggers :], self.before.changed_at
-        del pending.triggers[self.before.triggers :]
-        return taken
-
     def rename_causes(self, former_id: str, member_id: str) -> None:
         """Let causes of this event time name a static member by its new id."""
-        pending, first = self.group.pending, self.before.triggers
-        if pending is not None:
-            pending.triggers[first:] = [
-                msgspec.structs.replace(trigger, member_id=member_id)
-                if trigger.member_id == former_id and trigger.kind in _NAMED_BY_PRESENT_ID
-                else trigger
-                for trigger in pending.triggers[first:]
-            ]
-        self._caused = set()
+        self.before.causes = [
+            msgspec.structs.replace(cause, member_id=member_id)
+            if cause.member_id == former_id and cause.kind in _NAMED_BY_PRESENT_ID
+            else cause
+            for cause in self.before.causes
+        ]
 
     def cancel_pending(self) -> None:
         """Drop the pending rebalance, because its changes have cancelled out."""

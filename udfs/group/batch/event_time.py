@@ -8,7 +8,7 @@ from udfs.group.state.group import Group, Member
 from udfs.group.state.view import GroupView, Settings
 from udfs.model.config import CoreConfig
 from udfs.model.group_api import GroupInput, GroupOutput, TopicsView
-from udfs.model.journal import Body, MemberReplaced, Trigger, TriggerKind
+from udfs.model.journal import MemberClosed, MemberReplaced, Trigger, TriggerKind
 from udfs.model.spans import QueuesReassigned
 
 # A change of a description -> the field that holds the value.
@@ -20,57 +20,43 @@ DESCRIBED: dict[TriggerKind, str] = {
 
 
 class BeforeEventTime:
-    """The state of a group before the events with the current timestamp, kept while they are applied.
+    """The state of a group before the events with the current timestamp, and what these have noted so far.
 
     Attributes:
+        folds: The net effect of these events counts: sessions are written once all of them are applied.
         members: The former state of each member that these events touched; None if it was not a member.
-        objects: The member objects themselves, to distinguish a member that stayed from one that came back.
         settings: The group's settings before; None if not touched.
+        causes: The causes that these events gave. ends, began: The ends of each member's sessions; the members whose
+            session began, each with the id that it had before. changed: The members that were described anew.
         renamed: Members that were replaced by another id at this time: the last id -> the id before all events.
-        new_ids: The last ids that were not members before.
         exempt: Members that were replaced by another id and that report under both: their changes never cancel out.
-        repeated: Causes with this timestamp that the pending rebalance already had.
-        triggers, changed_at, changes: The number of causes and changes written before, and the newest change's time.
-        last_applied: The time of the last change or snapshot before.
     """
 
-    def __init__(self, group: Group, changes: int) -> None:
+    def __init__(self, group: Group, *, folds: bool = False) -> None:
         self._group = group
+        self.folds = folds
         self.members: dict[str, Member | None] = {}
-        self.objects: dict[str, Member] = {}
         self.settings: Settings | None = None
+        self.causes: list[Trigger] = []
+        self.ends: dict[str, list[MemberClosed]] = {}
+        self.began: dict[str, str | None] = {}
+        self.changed: set[str] = set()
         self.exempt: set[str] = set()
         self.renamed: dict[str, str] = {}
-        self.new_ids: set[str] = set()
-        self.repeated: list[Trigger] = []
-        self.triggers = 0 if group.pending is None else len(group.pending.triggers)
-        self.changed_at = 0 if group.pending is None else group.pending.changed_at
-        self.last_applied = group.last_applied
-        self.changes = changes
 
     def note_member(self, member_id: str) -> None:
         """Keep a member's state before the first of these events that touches it."""
-        if member_id in self.members:
-            return
-        member = self._group.members.get(member_id)
-        self.members[member_id] = None if member is None else msgspec.structs.replace(member)
-        if member is not None:
-            self.objects[member_id] = member
-
-    def joined(self, member_id: str) -> bool:
-        """Return whether a member was not one before."""
-        return member_id in self.members and self.members[member_id] is None and member_id not in self.exempt
+        if member_id not in self.members:
+            member = self._group.members.get(member_id)
+            self.members[member_id] = None if member is None else msgspec.structs.replace(member)
 
     def rename(self, former_id: str, member_id: str) -> None:
         """Record that a member now has another id in the group."""
-        if self.joined(former_id):
-            self.members.setdefault(member_id, None)
-        else:
+        if self.members.get(former_id, True) is not None or former_id in self.exempt:
             self.exempt |= {former_id, member_id}
             self.members.setdefault(former_id, msgspec.structs.replace(self._group.members[member_id]))
-            if self.members.get(member_id) is None:
-                self.new_ids.add(member_id)
             self.renamed[member_id] = self.renamed.pop(former_id, former_id)
+        self.members.setdefault(member_id, None)
 
     def described(self, member_id: str) -> Member | None:
         """Return a member's description before, under whichever id; None if it was not a member, or not touched."""
@@ -89,14 +75,10 @@ class EventTimeView(GroupView):
     def __init__(self, group: Group, facts: GroupInput, topics: TopicsView, config: CoreConfig) -> None:
         super().__init__(group, facts, topics, config)
         self.output = GroupOutput()
-        self.before = BeforeEventTime(group, 0)
+        self.before = BeforeEventTime(group)
         self.awaited_before = group.awaited
         self._first_change = 0  # the first change at this time, even if the group is deleted at it
         self._earlier_spans: list[QueuesReassigned | MemberReplaced] | None = []
-
-    def changes_of_now(self) -> list[Body]:
-        """Return the changes written at this event time so far."""
-        return [change.body for change in self.output.changes[self.before.changes :]]
 
     def computed_spans_of_now(self, at: int) -> list[QueuesReassigned | MemberReplaced] | None:
         """Return the changes of computed spans at this time so far; None if some of them are in earlier batches.

@@ -25,10 +25,10 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from udfs.group.batch.differing_queues import differing_sentence
 from udfs.group.batch.finding_texts import (
     clients_text,
     counted,
+    differing_sentence,
     members_text,
     named,
     ownerless_text,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -12,13 +12,10 @@ from udfs.group.batch.episode_texts import episode_changed
 from udfs.group.batch.event_time import BeforeEventTime, EventTimeView
 from udfs.group.batch.findings import STUCK, Found, stuck_found
 from udfs.group.batch.recorded_row import with_epochs
-from udfs.group.state.commits_back import CommitsBack
 from udfs.group.state.episodes import Episode, Root
-from udfs.group.state.expired_commits import ExpiredCommits
 from udfs.group.state.group import Group, GroupFinding, observed_by
-from udfs.group.state.standstill import Standstill
+from udfs.group.state.queue_findings import CommitsBack, ExpiredCommits, Standstill, UnreadQueues
 from udfs.group.state.strategy_verdict import with_verdict
-from udfs.group.state.unread_queues import UnreadQueues
 from udfs.model.clients import client_of
 from udfs.model.config import CoreConfig
 from udfs.model.finding_names import NAMES, NamedMember
@@ -46,9 +43,9 @@ class GroupHistory(EventTimeView):
         self._computed_before = group.last_rebalance_at if group.computed_at is None else group.computed_at
         self._spans_at: int | None = None
 
-    def begin_event_time(self) -> None:
-        """Record the state before the first event of one event time."""
-        self.before = BeforeEventTime(self.group, len(self.output.changes))
+    def begin_event_time(self, *, folds: bool = True) -> None:
+        """Record the state before the first event of one event time; late events do not fold."""
+        self.before = BeforeEventTime(self.group, folds=folds and self.group.generation is None)
 
     def write(self, at: int, body: Body) -> None:
         """Write one change of the group's history."""
@@ -75,16 +72,6 @@ class GroupHistory(EventTimeView):
     def note_earlier_spans(self, bodies: list[QueuesReassigned | MemberReplaced]) -> None:
         """Keep the changes of computed spans with this timestamp that earlier batches wrote."""
         self._earlier_spans = bodies
-
-    def take_back_changes(self, counts: Callable[[Body], bool]) -> None:
-        """Remove changes of this event time that do not count, and renumber the others."""
-        written = self.output.changes[self.before.changes :]
-        left = [change for change in written if counts(change.body)]
-        number = self.group.number - len(written)
-        self.output.changes[self.before.changes :] = [
-            msgspec.structs.replace(change, number=number + place) for place, change in enumerate(left, start=1)
-        ]
-        self.group.number = number + len(left)
 
     def write_row(self, at: int, row: GroupChanged) -> None:
         """Write the group's current row, if it changed, with the audits' verdict on its strategy."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import bisect
 
+import msgspec
+
 from udfs.group.batch.event_queue import EventQueue
 from udfs.group.batch.history import GroupHistory
 from udfs.group.state.group import Departed, Group, Member
@@ -146,7 +148,10 @@ class GroupSessions(GroupHistory):
             is_expired = departed.left_reason == "expired" and departed.over_at <= departed.left_at
             group.returned_after[member.member_id] = departed.member.begins_at - 1 if is_expired else departed.over_at
         self.schedule_expiry(member.member_id)
-        self.begin_session(member, at, former)
+        if self.before.folds:
+            self.before.began.setdefault(member.member_id, former)
+        else:
+            self.begin_session(member, at, former)
 
     def begin_session(self, member: Member, at: int, former: str | None) -> None:
         """Write the beginning of a session, with the member's current description."""
@@ -154,7 +159,16 @@ class GroupSessions(GroupHistory):
 
     def change_session(self, member: Member, at: int) -> None:
         """Write the changed description of a member with an open session."""
-        self.write(at, MemberChanged(**self.session_of(member)))  # type: ignore[arg-type]
+        if self.before.folds:
+            self.before.changed.add(member.member_id)
+        else:
+            self.write(at, MemberChanged(**self.session_of(member)))  # type: ignore[arg-type]
+
+    def _end(self, at: int, end: MemberClosed) -> None:
+        if self.before.folds:
+            self.before.ends.setdefault(end.member_id, []).append(end)
+        else:
+            self.write(at, end)
 
     def close_session(
         self, member_id: str, at: int, left_at: int, reason: LeftReason, own_at: int | None = None
@@ -172,7 +186,7 @@ class GroupSessions(GroupHistory):
         group.last_heartbeats.pop(member_id, None)
         group.returned_after.pop(member_id, None)
         left_at = max(left_at, member.joined_at)
-        self.write(at, closed(member, left_at, reason, last))
+        self._end(at, closed(member, left_at, reason, last))
         member.forget_owned()  # a departed member owns nothing
         self.remember(
             Departed(member=member, left_at=left_at, left_reason=reason, last_heartbeat_at=last, own_at=own_at)
@@ -193,7 +207,7 @@ class GroupSessions(GroupHistory):
         self.applied_heartbeats.pop(former_id, None)
         group.last_heartbeats.pop(former_id, None)
         left_at = max(at, member.joined_at)
-        self.write(at, closed(member, left_at, "replaced", last))
+        self._end(at, closed(member, left_at, "replaced", last))
         former = member.copied(by_heartbeats=member.by_heartbeats)
         self.remember(Departed(member=former, left_at=left_at, left_reason="replaced", last_heartbeat_at=last))
         self.await_heartbeat(former_id, at - 1)
@@ -201,12 +215,32 @@ class GroupSessions(GroupHistory):
         member.by_heartbeats = False
         return left_at
 
-    def continue_session(self, was: Member, at: int) -> None:
-        """Continue the session of a member that left and rejoined within one event time."""
-        now = self.group.members[was.member_id]
-        now.joined_at, now.own_joined_at, now.holds_since = was.joined_at, was.own_joined_at, was.holds_since
-        if self.session_of(was) != self.session_of(now):
-            self.change_session(now, at)
+    def write_sessions(self, at: int) -> None:
+        """Write what this event time has changed in sessions, all in all; what else it changes is written at once."""
+        before, members = self.before, self.group.members
+        if not before.folds:
+            return
+        before.folds = False
+        for member_id, was in before.members.items():
+            ends, began = before.ends.get(member_id, ()), member_id in before.began
+            stays = member_id in members and (not ends or member_id not in before.exempt)
+            departed = None if member_id in members else self.group.departed.get(member_id)
+            member = members.get(member_id) if departed is None else departed.member
+            if was is not None and member is not None and (stays or departed is not None):
+                if began:  # it left and rejoined in between
+                    member.joined_at, member.own_joined_at, member.holds_since = was.begun
+                if (began or member_id in before.changed) and self.session_of(was) != self.session_of(member):
+                    self.change_session(member, at)
+            if was is not None and ends and not stays:
+                last = next(
+                    (end.last_heartbeat_at for end in reversed(ends) if end.last_heartbeat_at is not None), None
+                )
+                end = ends[0] if member_id in members else ends[-1]
+                self.write(at, msgspec.structs.replace(end, joined_at=was.joined_at, last_heartbeat_at=last))
+                if departed is not None:
+                    departed.last_heartbeat_at = last
+            if began and member_id in members and (was is None or not stays):
+                self.begin_session(members[member_id], at, before.began[member_id])
 
     def extend_session(self, departed: Departed, at: int, *, left_at: int, heartbeat_at: int) -> None:
         """Move the end of an expired session, because a late heartbeat was sent within it."""
@@ -216,20 +250,6 @@ class GroupSessions(GroupHistory):
     def note_end(self, departed: Departed, own: int) -> None:
         """Record when an expired session ended by its heartbeats; a late heartbeat may prove to precede that end."""
         departed.own_at = own if own < departed.left_at else None
-
-    def rewrite_end(self, was: Member, end: MemberClosed, at: int) -> None:
-        """Write the end of a member's earlier session, when it came back and departed again within one event time.
-
-        Args:
-            was: The member before. Its last description is written before the end.
-        """
-        departed = self.group.departed.get(end.member_id)
-        if departed is not None:
-            departed.member.joined_at, departed.member.own_joined_at = end.joined_at, was.own_joined_at
-            departed.last_heartbeat_at = end.last_heartbeat_at
-            if self.session_of(was) != self.session_of(departed.member):
-                self.change_session(departed.member, at)
-        self.write(at, end)
 
     def drop_member(self, member_id: str) -> None:
         """Drop a member whose session is over."""

@@ -2,8 +2,8 @@
 
 Only these modules assign fields of a group or of its members: ``context`` (causes, evidence, settings), ``sessions``,
 ``history`` (the row, findings, numbers), ``descriptions`` (members' descriptions from events), this one (rebalances,
-generations, reports), ``commit_spans`` (owners, ids of static members), ``audit_commit``. ``state_format``,
-``member_format`` and ``restore`` create them. The state recorded from Kafka's coordinator, ``group.recorded``, is
+generations, audits, reports), ``commit_spans`` (owners, ids of static members). ``state_format``, ``member_format`` and
+``restore`` create them. The state recorded from Kafka's coordinator, ``group.recorded``, is
 changed by its own methods, ``record_fold``, ``group_epochs`` and ``topic_names``. ``tests/laws/test_group_writers.py``
 checks this.
 """
@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 from udfs.group.assignment.queue_handover import latest_pulls, resumed
-from udfs.group.audit.audit_commit import commit_audit, end_audits
+from udfs.group.audit.audit import audit_of_late, audit_of_overtaken, brief
 from udfs.group.batch.context import GroupContext
 from udfs.group.batch.findings import STUCK
 from udfs.group.decision.commit_spans import (
@@ -42,9 +42,11 @@ from udfs.group.state.group import (
     WaitingReport,
 )
 from udfs.group.state.state_machine import GroupKind
+from udfs.group.state.strategy_verdict import verdict_of
+from udfs.model.audits import Audited
 from udfs.model.comparability import NOT_RECOMPUTABLE, OF_LIBRARIES
 from udfs.model.events import HeldQueue, QueueInfo
-from udfs.model.journal import GroupChanged, GroupRemoved
+from udfs.model.journal import GroupChanged, GroupRemoved, Rebalance
 from udfs.model.queues import shortened
 from udfs.model.spans import SpansWithdrawn
 
@@ -64,7 +66,7 @@ def commit(context: GroupContext, result: RebalanceResult) -> None:
         group.counted = row.generation
     else:
         group.preparing_since = group.preparing_reason = group.join_ended_at = None
-    note_holdings(group, result.moves, at)
+    note_holdings(context, result.moves, at)
     group.last_rebalance_at, group.last_rebalance_id = at, row.rebalance_id
     group.rebalance_ordinals = result.ordinals
     group.idle_queues, group.pulls = plan.idle_queues, plan.pulls
@@ -84,7 +86,7 @@ def commit(context: GroupContext, result: RebalanceResult) -> None:
     overtake_awaited(context, at)
     group.exists = True
     if plan.awaited is None:
-        forget_owned(group)
+        forget_owned(context)
     group.members_decided = row.members_after
     group.counts = {topic: len(infos) for topic, infos in plan.topic_queues.items()}
     group.topics_without_metadata, group.awaited = list(plan.guessed), plan.awaited
@@ -106,9 +108,9 @@ def commit(context: GroupContext, result: RebalanceResult) -> None:
     note_unread(context, at)
 
 
-def forget_owned(group: Group) -> None:
+def forget_owned(context: GroupContext) -> None:
     """Drop the owned queues that members reported before a rebalance or generation, which are out of date."""
-    for member in group.members.values():
+    for member in context.group.members.values():
         member.forget_owned()
 
 
@@ -187,7 +189,7 @@ def commit_awaited(context: GroupContext, awaited: Awaited, owners: Owners | Non
     """
     group = context.group
     group.recomputable = comparable
-    forget_owned(group)
+    forget_owned(context)
     if owners is not None and owners != group.computed:
         _correct_spans(context, awaited, owners)
     group.awaited, group.replaced = None, []
@@ -219,9 +221,38 @@ def _correct_spans(context: GroupContext, awaited: Awaited, owners: Owners) -> N
     # Offsets of that time may be forgotten, so costs would depend on when the topic got metadata.
     commit_spans(context, "computed", owners, since, inferred=True, costs={})
     if not group.has_reported:
-        note_holdings(group, context.changed_queues(before, owners), since)
+        note_holdings(context, context.changed_queues(before, owners), since)
     for replacement in group.replaced:
         context.write(replacement.at, split_by(replacement))
+
+
+# ---- audits
+
+
+def commit_audit(context: GroupContext, audit: Audited | None, at: int | None = None) -> None:
+    """Write the current generation's audit at that generation's time; ``at``: also write the group's row then."""
+    if audit is None:
+        return
+    context.group.audit = brief(audit)
+    context.write(audit.rebalanced_at, audit)
+    if at is not None and context.group.row is not None:
+        context.write_row(at, context.group.row)
+
+
+def end_audits(context: GroupContext, at: int) -> None:
+    """Write the audit of the current generation, if still pending, because another generation overtakes it."""
+    commit_audit(context, audit_of_overtaken(context, at))
+    context.group.verdict, context.group.audit = verdict_of(context.group), None
+
+
+def commit_overtaken(context: GroupContext, row: Rebalance, ordinals: dict[str, int]) -> None:
+    """Write the row of a generation that newer ones overtook; the current state stays unchanged."""
+    group = context.group
+    context.output.rebalances.append(row)
+    group.rebalance_ordinals = ordinals
+    group.last_rebalance_at = max(row.event_time, group.last_rebalance_at or row.event_time)
+    if row.members_after:
+        context.write(row.event_time, audit_of_late(row))
 
 
 # ---- members' reports of their queues

@@ -54,7 +54,7 @@ def commit_spans(
     if changed and origin == "reported" and context.kind is GroupKind.CLIENT_ASSIGNED:
         handover = hand_over(context, changed, pulled or {}, at)
         # The first report of a member shows what it may have had for long; a later one, what it has taken since.
-        note_holdings(group, [queue for queue in changed if set(group.reporters).intersection(queue[2])], at)
+        note_holdings(context, [queue for queue in changed if set(group.reporters).intersection(queue[2])], at)
         group.idle_queues, group.pulls = handover.idle_queues, handover.pulls
     pauses = (paused or {}) if handover is None else handover.pauses
     stopped = dict(outages or {}) | ({} if handover is None else handover.outages)
@@ -211,10 +211,10 @@ def _renamed(owners: Owners, renamed: Mapping[str, str]) -> Owners:
     }
 
 
-def note_holdings(group: Group, changed: Iterable[Changed], at: int) -> None:
+def note_holdings(context: GroupContext, changed: Iterable[Changed], at: int) -> None:
     """Record for each changed member the time since which it has owned exactly its current queues."""
     members: set[str] = set()
     for _, old, new in changed:
         members.update(set(old) ^ set(new) if len(old) > 1 or len(new) > 1 else old + new)
-    for member_id in members & group.members.keys():
-        group.members[member_id].holds_since = at
+    for member_id in members & context.group.members.keys():
+        context.group.members[member_id].holds_since = at

@@ -15,8 +15,8 @@ import msgspec
 from udfs.group.batch.context import GroupContext
 from udfs.group.batch.finding_texts import named, phrase, queues_text
 from udfs.group.batch.findings import Found, of_queues
-from udfs.group.state.expired_commits import ExpiredCommits, ExpiredQueue
 from udfs.group.state.group import Queue, queue_order
+from udfs.group.state.queue_findings import ExpiredCommits, ExpiredQueue
 from udfs.group.state.state_machine import GroupKind, GroupState, state_of
 from udfs.group.state.view import GroupView
 from udfs.model.events import CommitsDeleted

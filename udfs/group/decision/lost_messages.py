@@ -27,7 +27,7 @@ from udfs.group.batch.retention_texts import (
 )
 from udfs.group.batch.standstill_texts import ended
 from udfs.group.state.group import queue_order
-from udfs.group.state.standstill import Standstill
+from udfs.group.state.queue_findings import Standstill
 from udfs.group.state.state_machine import GroupKind
 from udfs.group.state.view import GroupView
 from udfs.model.clients import on_host

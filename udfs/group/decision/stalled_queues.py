@@ -25,7 +25,7 @@ from udfs.group.batch.standstill_texts import (
     stalled_text,
 )
 from udfs.group.state.group import Member, Queue, queue_order
-from udfs.group.state.standstill import Standstill, open_standstill
+from udfs.group.state.queue_findings import Standstill, open_standstill
 from udfs.group.state.view import GroupView
 from udfs.model.clients import on_host
 from udfs.model.finding_names import FindingNames, NamedQueue

@@ -16,8 +16,8 @@ from udfs.group.batch.finding_texts import phrase, queues_text
 from udfs.group.batch.findings import Found, of_queues
 from udfs.group.decision.stalled_queues import waiting_in
 from udfs.group.state.group import Queue, keys_of, queue_order
+from udfs.group.state.queue_findings import UnreadQueues
 from udfs.group.state.state_machine import GroupKind
-from udfs.group.state.unread_queues import UnreadQueues
 from udfs.group.state.view import GroupView
 from udfs.model.finding_names import MAX_NAMED, NOT_OWNED, FindingNames, NamedQueue
 from udfs.model.timestamps import write_timestamp

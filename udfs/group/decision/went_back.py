@@ -16,8 +16,8 @@ from udfs.group.batch.context import GroupContext
 from udfs.group.batch.finding_texts import NAMED_AT_MOST, named, phrase, queues_text
 from udfs.group.batch.findings import Found, of_members, of_queues
 from udfs.group.decision.stalled_queues import held_since
-from udfs.group.state.commits_back import BackQueue, CommitsBack, Committer
 from udfs.group.state.group import Queue, queue_order
+from udfs.group.state.queue_findings import BackQueue, CommitsBack, Committer
 from udfs.group.state.state_machine import GroupKind
 from udfs.group.state.view import GroupView
 from udfs.model.clients import on_host

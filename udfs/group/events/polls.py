@@ -24,15 +24,11 @@ def on_snapshot(context: GroupContext, due: DueEvent, snapshot: GroupSnapshot, a
     if due.late and own < (group.last_snapshot_at or own):
         return _take_older_poll(context, due, snapshot, at)
     outdated = False
-    is_late_noted = False
 
     def end(member: Member, departure: Departure | None) -> None:
-        nonlocal is_late_noted
         if is_overtaken(context, due, member, own):
             return
-        if not is_late_noted:
-            late_cause(context, due, at)
-            is_late_noted = True
+        late_cause(context, due, at)  # several are one
         if departure is not None:
             context.before.exempt.add(member.member_id)
         cause = departure_cause(departure, at, event_id)
@@ -59,9 +55,7 @@ def on_snapshot(context: GroupContext, due: DueEvent, snapshot: GroupSnapshot, a
         departed = group.departed.get(member_id)
         if departed is not None and departed.over_at > own:
             continue
-        if not is_late_noted:
-            late_cause(context, due, at)
-            is_late_noted = True
+        late_cause(context, due, at)
         outdated |= arrive_by_snapshot(context, member_id, info, own, at)
         context.cause(at, "member_joined", member_id, event_id=event_id)
     if snapshot.strategy:

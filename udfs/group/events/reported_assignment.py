@@ -6,11 +6,11 @@ from udfs.group.assignment.queue_handover import first_pulls
 from udfs.group.assignment.rebalance_plan import COOPERATIVE
 from udfs.group.assignment.target_assignment import topics_with_metadata
 from udfs.group.audit.audit import audit_of_reports
-from udfs.group.audit.audit_commit import commit_audit
 from udfs.group.batch.context import GroupContext
 from udfs.group.batch.finding_causes import with_causes
 from udfs.group.batch.findings import differing_found
 from udfs.group.decision.commit import (
+    commit_audit,
     commit_pulls,
     commit_reports,
     end_comparison,

@@ -7,17 +7,21 @@ the deadlines and ``heartbeats.apply_expiry`` decides.
 from __future__ import annotations
 
 import enum
+from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
+from udfs.group.batch.context import GroupContext
 from udfs.group.batch.findings import STUCK
-from udfs.group.decision.expiries import next_expired_at
-from udfs.group.decision.lost_messages import next_retention_look
-from udfs.group.decision.stalled_queues import next_look
-from udfs.group.decision.unread import next_unread_at
-from udfs.group.decision.went_back import next_back_at
-from udfs.group.events.memberless_groups import first_commit
-from udfs.group.events.reported_assignment import awaits_comparison
-from udfs.group.events.topic_growth import growth_outlasts_metadata_at
+from udfs.group.decision.episode_step import end_episodes
+from udfs.group.decision.expiries import evaluate_expired, next_expired_at
+from udfs.group.decision.lost_messages import evaluate_retention, next_retention_look
+from udfs.group.decision.stalled_queues import evaluate_standstill, next_look
+from udfs.group.decision.unread import evaluate_unread, next_unread_at
+from udfs.group.decision.went_back import evaluate_commits_back, next_back_at
+from udfs.group.events.lifecycle import note_stuck
+from udfs.group.events.memberless_groups import first_commit, forget_or_wait, register_committing_group
+from udfs.group.events.reported_assignment import awaits_comparison, compare_with_reports
+from udfs.group.events.topic_growth import growth_outlasts_metadata_at, show_unfollowed_growth
 from udfs.group.state.view import GroupView
 
 
@@ -109,3 +113,19 @@ def next_timer(view: GroupView) -> Timer | None:
             timers.append(Timer(at, kind))
     timers += [Timer(episode.closes_at, TimerKind.EPISODE) for episode in group.episodes]
     return min(timers, default=None)
+
+
+# What the end of each timer does, but for those of decisions.
+ON_TIMER: Mapping[TimerKind, Callable[[GroupContext, int], object]] = {
+    TimerKind.FORGET: forget_or_wait,
+    TimerKind.COMMIT: register_committing_group,
+    TimerKind.COMPARE: compare_with_reports,
+    TimerKind.STUCK: note_stuck,
+    TimerKind.GROWTH: show_unfollowed_growth,
+    TimerKind.STALL: evaluate_standstill,
+    TimerKind.UNREAD: evaluate_unread,
+    TimerKind.RETENTION: evaluate_retention,
+    TimerKind.BACK: evaluate_commits_back,
+    TimerKind.EXPIRED: evaluate_expired,
+    TimerKind.EPISODE: end_episodes,
+}

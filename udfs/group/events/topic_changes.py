@@ -16,10 +16,9 @@ from udfs.group.assignment.metadata_age import COUNTED, known_queues, metadata_a
 from udfs.group.assignment.rebalance_plan import COOPERATIVE
 from udfs.group.assignment.target_assignment import QueuesByTopic, TargetAssignment, compute_target_assignment
 from udfs.group.audit.audit import audit_of_awaited
-from udfs.group.audit.audit_commit import commit_audit
 from udfs.group.batch.context import GroupContext
 from udfs.group.batch.findings import reported_late
-from udfs.group.decision.commit import commit_awaited, commit_topic
+from udfs.group.decision.commit import commit_audit, commit_awaited, commit_topic
 from udfs.group.events.current_balance import with_balance
 from udfs.group.events.reported_assignment import compare_with_reports
 from udfs.group.events.topic_growth import show_growth

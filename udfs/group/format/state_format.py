@@ -15,9 +15,7 @@ import msgspec
 from udfs.group.format.member_format import Kinds, KindsRead, pack_member, time_before, unpack_members
 from udfs.group.format.owners_format import SharedValues, pack_by_queue, pack_owners, unpack_by_queue, unpack_owners
 from udfs.group.state.audit_results import CurrentAudit, StrategyVerdict
-from udfs.group.state.commits_back import CommitsBack
 from udfs.group.state.episodes import Episode, Root
-from udfs.group.state.expired_commits import ExpiredCommits
 from udfs.group.state.flapping import Usual
 from udfs.group.state.group import (
     Awaited,
@@ -33,10 +31,9 @@ from udfs.group.state.group import (
     WaitingReport,
     observed_by,
 )
+from udfs.group.state.queue_findings import CommitsBack, ExpiredCommits, Standstill, UnreadQueues
 from udfs.group.state.recorded_group import RecordedGroup
-from udfs.group.state.standstill import Standstill
 from udfs.group.state.strategy_verdict import with_verdict
-from udfs.group.state.unread_queues import UnreadQueues
 from udfs.model.errors import StateDamagedError, StateVersionError
 from udfs.model.events import QueueInfo
 from udfs.model.garbage_collection import makes_no_cycles
@@ -204,7 +201,7 @@ def _unpack(values: list[Any], body: list[Any]) -> Group:
     for place, value in plain.items():
         name, kind = _PLAIN[place]
         setattr(group, name, msgspec.convert(value, kind))
-    _unpack_row(group, row)
+    group.row = _unpack_row(group, row)
     if taken_over:
         pulls, idle_queues, *awaited = taken_over
         group.pulls = {queue: base - ago for queue, ago in unpack_by_queue(pulls, values)}
@@ -314,9 +311,9 @@ def _derived(group: Group) -> tuple[list[MemberEpoch] | None, list[ReconcilingMe
     return (None, None) if recorded is None else (recorded.member_epochs(group.members), recorded.reconciling())
 
 
-def _unpack_row(group: Group, packed: list[Any] | None) -> None:
+def _unpack_row(group: Group, packed: list[Any] | None) -> GroupChanged | None:
     if packed is None:
-        return
+        return None
     system, state, mode, strategy, generation, source, members, queues, idle, unassigned, spread, at, name, *epochs = (
         packed
     )
@@ -346,4 +343,4 @@ def _unpack_row(group: Group, packed: list[Any] | None) -> None:
         member_epochs=msgspec.convert(others[0], list[MemberEpoch] | None) if others else derived[0],
         reconciling=msgspec.convert(reconciling[0], list[ReconcilingMember] | None) if reconciling else derived[1],
     )
-    group.row = with_verdict(row, group)
+    return with_verdict(row, group)

@@ -8,7 +8,6 @@ import msgspec
 
 from udfs.group.assignment.rebalance_plan import COOPERATIVE, RebalancePlan, queues_of
 from udfs.group.assignment.target_assignment import without_subscriptions
-from udfs.group.audit.audit_commit import commit_overtaken
 from udfs.group.batch.context import GroupContext
 from udfs.group.batch.event_time import EventTimeView
 from udfs.group.batch.findings import reported_late
@@ -17,6 +16,7 @@ from udfs.group.decision.commit import (
     begin_generation,
     commit,
     commit_generation_zero,
+    commit_overtaken,
     forget_owned,
     newest_reports,
     note_converged,
@@ -197,7 +197,7 @@ def move_members(
     group, outdated = context.group, False
     for member_id, cause in sorted(causes.departures.items()):
         context.close_session(member_id, at, cause.at, cause.reason)
-    forget_owned(group)  # the owned queues that members reported belong to another generation
+    forget_owned(context)  # the owned queues that members reported belong to another generation
     for info in members:
         member = group.members.get(info.member_id)
         if member is None:

@@ -12,13 +12,10 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from udfs.group.state.audit_results import CurrentAudit, StrategyVerdict
-from udfs.group.state.commits_back import CommitsBack
 from udfs.group.state.episodes import Episode, Root
-from udfs.group.state.expired_commits import ExpiredCommits
 from udfs.group.state.flapping import Usual
+from udfs.group.state.queue_findings import CommitsBack, ExpiredCommits, Standstill, UnreadQueues
 from udfs.group.state.recorded_group import RecordedGroup
-from udfs.group.state.standstill import Standstill
-from udfs.group.state.unread_queues import UnreadQueues
 from udfs.model.events import HeldQueue, MemberFields, Mode, QueueInfo, QueueRef, RevokedQueue
 from udfs.model.journal import GroupChanged, LeftReason, MemberReplaced, Trigger, TriggerKind
 from udfs.model.queue_outages import QueueOutage
@@ -65,6 +62,11 @@ class Member(MemberFields, kw_only=True, omit_defaults=False, gc=False):
     def begins_at(self) -> int:
         """Return the time from which its events belong to its session."""
         return self.joined_at if self.own_joined_at is None else self.own_joined_at
+
+    @property
+    def begun(self) -> tuple[int, int | None, int | None]:
+        """Return when its session began, by which event, and since when it has owned what it owns."""
+        return self.joined_at, self.own_joined_at, self.holds_since
 
     def copied(self, *, by_heartbeats: bool, name: str | None = None) -> Member:
         """Return a copy that can change its liveness and name independently of the member."""

@@ -19,9 +19,9 @@ def context(group: Group, **fields: Any) -> GroupContext:
 
 def test_one_cause_is_named_once_in_the_rebalance_that_is_pending() -> None:
     group_context = context(Group())
-    group_context.cause(T0 + 5, "member_joined", "a", event_id="first")
-    group_context.cause(T0 + 9, "member_joined", "a", event_id="again")
-    group_context.cause(T0 + 7, "member_joined", "b")
+    for at, name, event_id in ((5, "a", "first"), (9, "a", "again"), (7, "b", None)):
+        group_context.cause(T0 + at, "member_joined", name, event_id=event_id)
+        group_context.take_causes(group_context.before.causes, T0 + at)
     pending = group_context.group.pending
     assert pending is not None
     assert (pending.opened_at, pending.changed_at) == (T0 + 5, T0 + 9)

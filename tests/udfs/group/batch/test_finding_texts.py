@@ -7,6 +7,7 @@ import pytest
 from udfs.group.batch.finding_texts import (
     clients_text,
     counted,
+    differing_sentence,
     differing_text,
     members_text,
     named,
@@ -75,3 +76,36 @@ def test_owners_that_differ_are_named_with_those_expected() -> None:
     queues = [queue(0, "t", None, "a", None, ("b",)), queue(1, "t", None, "a", None, ("b",)), queue(2, "t", None, "c")]
     assert differing_text(queues, 5, {"a": "A"}) == "t-0 and -1: b instead of A; t-2: nobody instead of c; and 2 more"
     assert differing_text([queue(0, "t", None, None, None, ("a", "b"))], 1, {}) == "t-0: a and b instead of nobody"
+
+
+def differing(number: int, reported: tuple[str, ...], broker: str | None = None) -> NamedQueue:
+    return NamedQueue("t", broker, number, "a", None, reported)
+
+
+def sentence(*queues: NamedQueue, more: int = 0) -> str:
+    return differing_sentence(queues, len(queues) + more, {"a": "client-a"})
+
+
+def test_queues_without_an_owner_are_not_counted_as_owned() -> None:
+    assert sentence(differing(0, ())) == (
+        "1 queue has no owner, though the strategy gives it one: t-0: nobody instead of client-a"
+    )
+    assert sentence(differing(0, ()), differing(1, (), "b")).startswith(
+        "2 queues have no owner, though the strategy gives one: "
+    )
+
+
+def test_each_kind_has_its_number_and_its_queues() -> None:
+    found = sentence(
+        differing(0, ("b",)), differing(1, ("a", "b")), differing(2, ()), differing(3, ("a", "b")), differing(4, ("b",))
+    )
+    assert found == (
+        "1 queue has no owner, though the strategy gives it one: t-2: nobody instead of client-a;"
+        " 2 queues have several owners: t-1, t-3: client-a and b instead of client-a;"
+        " 2 queues have other owners than the strategy computes: t-0, t-4: b instead of client-a"
+    )
+
+
+def test_with_many_queues_it_says_how_many_are_left_out() -> None:
+    assert sentence(differing(0, ("b",)), more=6).endswith("; and 6 more queues differ")
+    assert sentence(differing(0, ("b",)), more=1).endswith("; and one more queue differs")

@@ -8,7 +8,7 @@ from udfs.group.batch.findings import Found
 from udfs.group.batch.history import GroupHistory
 from udfs.group.state.group import Group
 from udfs.model.group_api import GroupInput
-from udfs.model.journal import FindingClosed, FindingOpened, GroupChanged, GroupRemoved, MemberReopened
+from udfs.model.journal import FindingClosed, FindingOpened, GroupChanged, GroupRemoved
 
 
 def history(group: Group) -> GroupHistory:
@@ -17,19 +17,12 @@ def history(group: Group) -> GroupHistory:
     return GroupHistory(group, facts, Topics(), core_config())
 
 
-def test_changes_are_numbered_within_the_groups_history_also_when_some_are_taken_back() -> None:
+def test_changes_are_numbered_within_the_groups_history() -> None:
     group_history = history(Group(number=7))
     group_history.write(T0, GroupRemoved())
-    group_history.begin_event_time()
-    for member_id in "abc":
-        group_history.write(T0 + 1, MemberReopened(member_id=member_id, joined_at=T0))
-    group_history.take_back_changes(lambda body: not isinstance(body, MemberReopened) or body.member_id != "b")
-    assert [(change.number, getattr(change.body, "member_id", "")) for change in group_history.output.changes] == [
-        (8, ""),
-        (9, "a"),
-        (10, "c"),
-    ]
-    assert group_history.group.number == 10
+    group_history.write(T0 + 1, GroupRemoved())
+    assert [change.number for change in group_history.output.changes] == [8, 9]
+    assert group_history.group.number == 9
 
 
 def test_a_finding_is_written_when_it_opens_and_when_it_closes_and_not_in_between() -> None:

@@ -83,14 +83,22 @@ def test_a_static_member_under_a_new_id_lives_by_heartbeats_once_it_sends_one() 
 
 
 def test_a_member_that_left_and_rejoined_at_once_keeps_its_session() -> None:
-    group_sessions = sessions(Group(members={"a": member("a", host="h")}))
-    was = member("a", host="h", holds_since=T0 + 1)
+    for host, written in (("h", 0), ("another", 1)):  # it is described otherwise
+        group_sessions = sessions(Group(members={"a": member("a", host="h", holds_since=T0 + 1)}))
+        group_sessions.begin_event_time()
+        group_sessions.close_session("a", T0 + 5, T0 + 5, "left")
+        group_sessions.open_session(member("a", host=host), T0 + 5)
+        group_sessions.write_sessions(T0 + 5)
+        now = group_sessions.group.members["a"]
+        assert (now.joined_at, now.holds_since, len(group_sessions.output.changes)) == (T0, T0 + 1, written)
+
+
+def test_of_a_member_that_departs_twice_at_once_the_last_departure_counts() -> None:
+    group_sessions = sessions(Group(members={"a": member("a")}))
+    group_sessions.begin_event_time()
     group_sessions.close_session("a", T0 + 5, T0 + 5, "left")
-    group_sessions.open_session(member("a", host="h"), T0 + 5)
-    written = len(group_sessions.output.changes)
-    group_sessions.continue_session(was, T0 + 5)
-    now = group_sessions.group.members["a"]
-    assert (now.joined_at, now.holds_since, len(group_sessions.output.changes)) == (T0, T0 + 1, written)
-    now.host = "another"
-    group_sessions.continue_session(was, T0 + 5)
-    assert len(group_sessions.output.changes) == written + 1  # it is described otherwise
+    group_sessions.open_session(member("a"), T0 + 5)
+    group_sessions.close_session("a", T0 + 5, T0 + 5, "absent_from_snapshot")
+    group_sessions.write_sessions(T0 + 5)
+    (change,) = group_sessions.output.changes
+    assert change.body == closed(member("a"), T0 + 5, "absent_from_snapshot", None)

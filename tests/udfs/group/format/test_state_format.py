@@ -13,14 +13,19 @@ from tests.udfs.group.test_coordinator import _HISTORIES, _feed
 from udfs.group.format.field_times import DESCRIBED
 from udfs.group.format.state_format import _PLAIN, GROUP_VERSION, decode_group, encode_group
 from udfs.group.state.audit_results import CurrentAudit, StrategyVerdict
-from udfs.group.state.commits_back import BackQueue, CommitsBack, Committer
 from udfs.group.state.episodes import Culprit, Episode, Root, RootClient
-from udfs.group.state.expired_commits import ExpiredCommits, ExpiredQueue
 from udfs.group.state.flapping import Usual
 from udfs.group.state.group import Group, Replacement
+from udfs.group.state.queue_findings import (
+    BackQueue,
+    CommitsBack,
+    Committer,
+    ExpiredCommits,
+    ExpiredQueue,
+    Standstill,
+    UnreadQueues,
+)
 from udfs.group.state.recorded_group import RecordedGroup
-from udfs.group.state.standstill import Standstill
-from udfs.group.state.unread_queues import UnreadQueues
 from udfs.model.errors import StateVersionError
 from udfs.model.finding_names import FindingNames
 
