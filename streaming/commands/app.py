@@ -43,7 +43,6 @@ app = typer.Typer(
     name="rebalance-monitor",
     cls=CommandGroup,
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
