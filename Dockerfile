@@ -9,10 +9,10 @@ FROM ${SPARK} AS scripts
 
 FROM ${PYTHON} AS packages
 WORKDIR /source
-COPY requirements/build.lock requirements/run.lock requirements/
+COPY requirements/build.lock requirements/image.lock requirements/
 RUN python -m venv /opt/rebalance-monitor \
  && /opt/rebalance-monitor/bin/pip install --no-cache-dir --require-hashes -r requirements/build.lock \
- && /opt/rebalance-monitor/bin/pip install --no-cache-dir --require-hashes --no-build-isolation -r requirements/run.lock
+ && /opt/rebalance-monitor/bin/pip install --no-cache-dir --require-hashes --no-build-isolation -r requirements/image.lock
 COPY pyproject.toml LICENSE NOTICE ./
 COPY udfs udfs
 COPY streaming streaming
@@ -59,7 +59,7 @@ ENV REBALANCE_MONITOR_JOB__TABLES=/data/tables \
 USER 185
 WORKDIR /data
 VOLUME /data
-EXPOSE 8687 8688
+EXPOSE 8687 9188
 # Unhealthy is what shows no present (3); findings (1, 2) are no illness of the container.
 HEALTHCHECK --interval=60s --timeout=30s --start-period=120s CMD ["sh", "-c", "rebalance-monitor check; test $? -ne 3"]
 ENTRYPOINT ["tini", "--", "rebalance-monitor"]
