@@ -112,8 +112,10 @@ VENDOR := dashboard/static/vendor
 
 lock: ## renew requirements/*.lock from pyproject.toml (needs uv)
 	@uv pip compile $(LOCKING) requirements/build.in -o requirements/build.lock
-	@uv pip compile $(LOCKING) pyproject.toml -o requirements/run.lock
-	@uv pip compile $(LOCKING) --extra dev -c requirements/run.lock pyproject.toml -o requirements/dev.lock
+	@uv pip compile $(LOCKING) --extra job pyproject.toml -o requirements/run.lock
+	@uv pip compile $(LOCKING) --extra dev --extra job -c requirements/run.lock pyproject.toml -o requirements/dev.lock
+	@uv pip compile $(LOCKING) --extra job --extra kubernetes --extra otel -c requirements/dev.lock pyproject.toml \
+	  -o requirements/image.lock
 LOCKING := --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate
 
 clean: ## remove what make made here (the cache of jars stays)

@@ -49,7 +49,8 @@ def _report_installed() -> None:
     """Print the size of the packages that `make setup` installs, and of Spark's among them."""
     locked = re.findall(r"^([\w.-]+)(?:\[[\w,-]+\])?==", (ROOT / "requirements/run.lock").read_text(), re.MULTILINE)
     sizes = {name: _size_mb(name) for name in locked}
-    print(f"packages: {sum(sizes.values()):,.0f} MB, of which pyspark {sizes['pyspark']:,.0f} MB")
+    spark = sum(sizes[name] for name in ("pyspark", "delta-spark", "py4j"))
+    print(f"packages: {sum(sizes.values()):,.0f} MB, of which {spark:,.0f} MB are those of the extra [job]")
 
 
 def _size_mb(package: str) -> float:

@@ -95,7 +95,7 @@ class DashboardServer:
                 http="h11",
             )
         )
-        self._server.application = app
+        self._server.application = self.application = app
 
     def run(
         self, is_stopped: Callable[[], bool] = lambda: False, when_ready: Callable[[], None] = lambda: None

@@ -8,9 +8,9 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
 from streaming.job import Job
-from streaming.machine import logs
+from streaming.machine import logs, telemetry
 from streaming.machine.logs import logger
-from streaming.pipeline.job_metrics import serve_metrics
+from streaming.pipeline.job_metrics import JobCollector, serve_metrics
 from streaming.settings.locations import absolute
 from streaming.settings.model import Settings
 from streaming.setup.errors import SetupError
@@ -40,7 +40,7 @@ def _metrics(job: Job) -> AbstractContextManager[object]:
 def supervise(job: Job, *, once: bool = False, flush: bool = False) -> int:
     """Run a job that signals may stop, shown on a terminal; return its exit code, and log why it failed."""
     try:
-        with job.stop.by_signals(), _metrics(job):
+        with job.stop.by_signals(), _metrics(job), telemetry.sent("job", lambda: JobCollector(job.status).collect()):
             if once:
                 job.run(once=True, flush=flush)
             else:

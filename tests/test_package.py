@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.kit.wheel import installed_bytes, required_packages
 from tests.streaming.views.story import write_story
 
 ROOT = Path(__file__).parents[1]
@@ -46,6 +47,17 @@ def run(start):
         return subprocess.CompletedProcess(arguments, process.returncode, out, err)
 
     return run
+
+
+@pytest.fixture
+def read(installed_reader, tmp_path):
+    """Run the command of the wheel that was installed without an extra."""
+
+    def read(*arguments):
+        command = [installed_reader, *arguments]
+        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=200, check=False)
+
+    return read
 
 
 def in_dist_info(content, name):
@@ -200,3 +212,101 @@ def test_installed_alone_its_commands_read_tables(run, tmp_path, arguments, show
     assert "Traceback" not in done.stderr
     assert shown.lower() in (done.stdout + done.stderr).lower()
     assert done.returncode == 0 or arguments == "check", done.stderr
+
+
+@pytest.mark.parametrize(("extras", "most_mb"), [((), 700), (("job",), 1_250)])
+def test_what_is_installed_stays_as_small_as_the_docs_say(wheel, extras, most_mb):
+    packages = required_packages(wheel, *extras)
+    assert ("pyspark" in packages) == ("job" in extras)
+    assert installed_bytes(packages) < most_mb * 1e6
+
+
+def test_the_wheel_itself_is_small(wheel):
+    assert wheel.stat().st_size < 2e6
+
+
+def test_without_an_extra_there_is_no_spark(installed_reader):
+    python = installed_reader.with_name("python")
+    found = subprocess.run([python, "-c", "import duckdb, pyspark"], capture_output=True, text=True, check=False)
+    assert found.stderr.endswith("ModuleNotFoundError: No module named 'pyspark'\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "shown"),
+    [
+        ("show groups", "orders"),
+        ("show group orders", "orders"),
+        ("explain bb33", "session_expired"),
+        ("check", "REBALANCES"),
+        ("query most-rebalances", "orders"),
+        ("who-owned t 0 --cluster c1", "t"),
+        ("optimize", "changes"),
+        ("replay --group orders --cluster c1", ""),
+        ("what-if --group absent --add 1", "there is no group absent"),
+        ("simulate --out fleet --seed 1 --duration 5s", "rebalances"),
+        ("annotate deployed --out events", ""),
+        ("collect --kafka 127.0.0.1:1 --cluster c --once --out events", "no Kafka broker can be reached"),
+        ("alerts --once", "no channel is configured"),
+    ],
+)
+def test_without_spark_what_only_reads_or_collects_works(read, tmp_path, arguments, shown):
+    write_story(tmp_path / "tables")
+    done = read(*arguments.split())
+    assert "Traceback" not in done.stderr
+    assert "Spark" not in done.stderr
+    assert shown in done.stdout + done.stderr
+
+
+def test_without_spark_the_pages_are_served(installed_reader, tmp_path):
+    write_story(tmp_path / "tables")
+    pipe = subprocess.PIPE
+    command = [installed_reader, "serve", "--port", "0"]
+    with subprocess.Popen(command, cwd=tmp_path, stderr=pipe, text=True) as server:
+        try:
+            address = next(line for line in server.stderr if line.startswith("pages: ")).split()[1]
+            assert "orders" in _get(address)
+            assert json.loads(_get(f"{address}api/v1/groups"))
+        finally:
+            server.terminate()
+            server.communicate(timeout=60)
+    assert server.returncode == 0
+
+
+@pytest.mark.parametrize("command", ["run --events .", "demo --for 1s", "state show --checkpoint .", "setup"])
+def test_without_spark_a_command_of_the_job_says_what_to_install(read, command):
+    done = read(*command.split())
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.splitlines()[-2:] == [
+        "error: This command needs Spark, which is not installed with this rebalance-monitor.",
+        f"  {Path(done.args[0]).with_name('python')} -m pip install 'rebalance-monitor[job]'",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("mark", "expected"),
+    [
+        ("pipx_metadata.json", "pipx install --force 'rebalance-monitor[job]'"),
+        ("uv-receipt.toml", "uv tool install 'rebalance-monitor[job]'"),
+    ],
+)
+def test_the_remedy_is_that_of_the_tool_that_installed_it(read, installed_reader, mark, expected):
+    marked = installed_reader.parents[1] / mark
+    marked.touch()
+    try:
+        assert read("setup").stderr.splitlines()[-1] == f"  {expected}"
+    finally:
+        marked.unlink()
+
+
+def test_setup_fetches_the_jars_and_writes_nothing_beside_itself(run, installed_monitor):
+    def files():
+        return {path for path in installed_monitor.parents[1].rglob("*") if "__pycache__" not in path.parts}
+
+    before = files()
+    done = run("setup")
+    assert done.returncode == 0, done.stderr
+    jars, summary = done.stdout.splitlines()
+    assert any("delta-spark" in jar.name for jar in Path(jars.removeprefix("jars: ")).iterdir())
+    assert "each with its SHA-256; Java " in summary
+    # An environment of pipx, or one that others may only read, is enough.
+    assert files() == before

@@ -8,6 +8,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import PlainTextResponse, Response
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.exposition import choose_encoder
+from starlette.datastructures import State
 
 from dashboard.metrics.families import PREFIX, TABLES_READ, families
 from dashboard.metrics.group_labels import GroupLabels
@@ -15,8 +16,6 @@ from dashboard.metrics.known_sources import of_knowledge, of_platforms
 from dashboard.reading.questions import Reading
 from dashboard.reading.snapshots import LIVENESS
 from dashboard.reading.widespread_findings import widespread
-from streaming.alerts.follower import AlertsStatus
-from streaming.settings.model import Metrics
 from streaming.stores.failure import is_unreadable
 
 router = APIRouter()
@@ -32,6 +31,39 @@ class _Families:
         return self._found
 
 
+def families_of_tables(state: State) -> list[Metric]:
+    """Return the metrics of an application's tables."""
+    reading: Reading = state.reading
+    found = families(
+        reading.tables,
+        state.metrics,
+        state.sums,
+        widespread=widespread(reading),
+        widespread_kinds=reading.widespread.kinds,
+        freshness=reading.freshness,
+        platforms=reading.tables.platforms,
+    )
+    return [*found, *of_alerts(state.alerts.is_running)]
+
+
+def families_of_knowledge(state: State) -> list[Metric]:
+    """Return the metrics of whether the present is known, which does not depend on the tables."""
+    reading: Reading = state.reading
+    names = list(reading.freshness.clusters)
+    present = of_knowledge(reading.freshness, names, GroupLabels((), names, state.metrics), PREFIX)
+    return [*present, *of_platforms(reading.tables.platforms, PREFIX), *of_alerts(state.alerts.is_running)]
+
+
+def all_families(state: State) -> list[Metric]:
+    """Return the metrics of the tables, or what does not depend on them while they cannot be read."""
+    try:
+        return families_of_tables(state)
+    except Exception as error:
+        if not is_unreadable(error):
+            raise
+        return families_of_knowledge(state)
+
+
 @router.get("/metrics", include_in_schema=False)
 def metrics(request: Request) -> Response:
     """Return the metrics of the tables: OpenMetrics, or the older text format for clients that do not accept it.
@@ -39,36 +71,20 @@ def metrics(request: Request) -> Response:
     While the tables cannot be read, only the metrics of whether the present is known are returned.
     """
     reading: Reading = request.app.state.reading
-    settings: Metrics = request.app.state.metrics
     encode, content_type = choose_encoder(request.headers.get("accept", ""))
-
-    alerts: AlertsStatus = request.app.state.alerts
-    is_running = alerts.is_running
+    state = request.app.state
 
     def compute() -> bytes:
-        found = families(
-            reading.tables,
-            settings,
-            request.app.state.sums,
-            widespread=widespread(reading),
-            widespread_kinds=reading.widespread.kinds,
-            freshness=reading.freshness,
-            platforms=reading.tables.platforms,
-        )
-        encoded: bytes = encode(_Families([*found, *of_alerts(is_running)]))
+        encoded: bytes = encode(_Families(families_of_tables(state)))
         return encoded
 
     try:
-        key = ("metrics", content_type, is_running, widespread(reading))
+        key = ("metrics", content_type, state.alerts.is_running, widespread(reading))
         content = reading.kept(key, (*TABLES_READ, LIVENESS), compute)
     except Exception as error:
         if not is_unreadable(error):
             raise
-        # The tables cannot be read, but whether the present is known does not depend on them.
-        names = list(reading.freshness.clusters)
-        present = of_knowledge(reading.freshness, names, GroupLabels((), names, settings), PREFIX)
-        pods = of_platforms(reading.tables.platforms, PREFIX)
-        content = encode(_Families([*present, *pods, *of_alerts(is_running)]))
+        content = encode(_Families(families_of_knowledge(state)))
     return Response(content, media_type=content_type)
 
 

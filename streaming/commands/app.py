@@ -23,6 +23,7 @@ from streaming.commands.query import query
 from streaming.commands.replay import replay
 from streaming.commands.run import run
 from streaming.commands.serve import serve
+from streaming.commands.setup import setup
 from streaming.commands.show import app as show
 from streaming.commands.simulate import simulate
 from streaming.commands.state import app as state
@@ -30,6 +31,7 @@ from streaming.commands.what_if import what_if
 from streaming.commands.who_owned import who_owned
 from streaming.settings.errors import SettingsError
 from streaming.setup.errors import SetupError, UnreachableError
+from streaming.setup.packages import error_of_import
 from streaming.spark.checkpoint import CheckpointError
 from streaming.stores.failure import is_of_delta, one_line
 from streaming.tables.errors import TableError
@@ -41,7 +43,6 @@ app = typer.Typer(
     name="rebalance-monitor",
     cls=CommandGroup,
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
@@ -64,6 +65,7 @@ app.command(cls=PluginCommand)(check)
 app.command()(alerts)
 app.add_typer(state, name="state")
 app.command()(optimize)
+app.command()(setup)
 app.command()(pack)
 
 
@@ -88,6 +90,10 @@ def run_app() -> None:
         # The disk is full or a folder was removed, so the output is incomplete.
         place = f"{error.filename}: " if error.filename else ""
         complain(f"{place}{error.strerror or one_line(error)}", exit_code=FAILED)
+    except ModuleNotFoundError as error:
+        if (missing := error_of_import(error)) is None:
+            raise
+        complain(str(missing))
     except Exception as error:
         if not is_of_delta(error):
             raise

@@ -11,6 +11,7 @@ import typer
 from typer.core import TyperGroup
 from typer.exceptions import Abort, TyperException
 
+from streaming.commands.examples import EXAMPLES
 from streaming.settings.suggestions import did_you_mean
 
 USAGE_EXIT = 2
@@ -35,6 +36,16 @@ class CommandGroup(TyperGroup):
         except Abort:
             complain("aborted", exit_code=1)
         sys.exit(exit_code if isinstance(exit_code, int) else 0)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Return a command, with examples at the end of its help."""
+        command = super().get_command(ctx, cmd_name)
+        _, _, above = ctx.command_path.partition(" ")
+        lines = EXAMPLES.get(f"{above} {cmd_name}".strip())
+        if command is not None and lines:
+            # The character keeps the lines as they are.
+            command.epilog = "\b\nExamples:\n" + "\n".join(f"  rebalance-monitor {line}" for line in lines)
+        return command
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write each command with the complete first sentence of its help."""

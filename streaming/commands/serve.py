@@ -24,10 +24,11 @@ def serve(
     """
     from dashboard.api.annotation_hook import AnnotationHook
     from dashboard.mcp.source import ToolSettings
+    from dashboard.metrics.router import all_families
     from dashboard.server import DashboardServer
     from streaming.alerts import service as alerts
     from streaming.alerts.follower import AlertsStatus
-    from streaming.machine import logs
+    from streaming.machine import logs, telemetry
     from streaming.machine.stop_request import StopRequest
     from streaming.terminal.output import answering
     from streaming.views.related_annotations import AnnotationSpans
@@ -55,6 +56,7 @@ def serve(
     stop = StopRequest()
     with (
         closing(server),
+        telemetry.sent("serve", lambda: all_families(server.application.state)),
         stop.by_signals(),
         alerts.in_background(settings.job.tables, settings.alerts, settings.widespread, status, near),
     ):

@@ -75,6 +75,7 @@ def show_groups(
     ] = None,
     tables: TablesOption = None,
     config: ConfigOption = None,
+    watch: Annotated[bool, typer.Option("--watch", help="List them again every two seconds, until Ctrl-C.")] = False,
     wide: WideOption = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -82,7 +83,7 @@ def show_groups(
     from dashboard.reading.known_time import nothing_to_list
     from dashboard.reading.listings import VALUES
     from dashboard.reading.questions import Reading
-    from streaming.terminal.output import answering
+    from streaming.terminal.output import again_and_again, answering
     from streaming.views.name_checks import require_present
 
     few = {"state": state, "health": health, "system": [system] if system is not None else []}
@@ -91,13 +92,18 @@ def show_groups(
         for name, texts in few.items()
     }
     settings = reader_settings(config, {"job.tables": tables})
-    with answering():
-        reading = Reading.once(settings.job.tables, widespread=settings.widespread)
-        require_present(reading.tables, cluster)
-        rows = rows_of(reading, "groups", {**chosen, "cluster": cluster, "kind": finding, "q": search}, sort="cluster")
-        nothing = "" if rows else nothing_to_list(reading, cluster)
-    show(rows, group_columns(), nothing, as_json=as_json, is_wide=wide, cluster=cluster)
-    _warn_if_blind(reading, cluster)
+    chosen |= {"cluster": cluster or "", "kind": finding or "", "q": search or ""}
+
+    def listed() -> None:
+        with answering():
+            reading = Reading.once(settings.job.tables, widespread=settings.widespread)
+            require_present(reading.tables, cluster)
+            rows = rows_of(reading, "groups", chosen, sort="cluster")
+            nothing = "" if rows else nothing_to_list(reading, cluster)
+        show(rows, group_columns(), nothing, as_json=as_json, is_wide=wide, cluster=cluster)
+        _warn_if_blind(reading, cluster)
+
+    again_and_again(listed) if watch else listed()
 
 
 @app.command("group")

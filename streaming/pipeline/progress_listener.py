@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from streaming.machine.clock import now_ms
 from streaming.machine.logs import logger
+from streaming.machine.telemetry import record_span
 from streaming.pipeline.batch_clock import BatchClock
 from streaming.pipeline.query_position import QueryPosition
 from streaming.pipeline.totals import Totals
@@ -106,6 +107,8 @@ class ProgressListener:
         self.clock.ended(events, last["durationMs"])
         self._status.parts_ms = dict(self.clock.totals)
         self._status.events_per_second = last.get("processedRowsPerSecond") or 0.0
+        parts = {f"spark.{part}_ms": took_ms for part, took_ms in last["durationMs"].items()}
+        record_span("batch", self._status.batch_ms or 0, {"batch": last["batchId"], "events": events, **parts})
         self._log_batch(events)
 
     def _log_batch(self, events: int) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import pydantic
-from pydantic import AfterValidator, BeforeValidator, Field, SecretStr
+from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, field_validator
 
 from streaming.settings.alerts import Alerts
 from streaming.settings.clusters import Clusters, Kubernetes
@@ -232,6 +232,12 @@ class Dashboard(Section):
     max_rows: SomeCount
     requests_per_second: SomeCount
     max_streams: SomeCount
+
+    @field_validator("allowed_hosts", mode="before")
+    @classmethod
+    def _hosts(cls, hosts: object) -> object:
+        """Accept one text with commas, because an environment variable cannot hold a list."""
+        return hosts.replace(",", " ").split() if isinstance(hosts, str) else hosts
 
 
 class Annotations(Section):

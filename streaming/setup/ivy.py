@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 
 from streaming.setup.errors import SetupError
 from streaming.setup.java import find_java
+from streaming.setup.packages import spark_is_missing
 
 CACHE_VARIABLE = "REBALANCE_MONITOR_CACHE"
 # The name lacks the prefix REBALANCE_MONITOR_, since every such variable but the cache is a setting of the job.
@@ -42,13 +43,16 @@ def cache_folder() -> Path:
     return Path(user_cache).expanduser().absolute() / "rebalance-monitor"
 
 
-def fetch(ivy_file: Path, sums_file: Path, report: Callable[[str], None] = progress) -> list[Path]:
+def fetch(
+    ivy_file: Path, sums_file: Path, report: Callable[[str], None] = progress, *, is_summed: bool = False
+) -> list[Path]:
     """Return the jars that an ivy file lists, from the cache or else from the network.
 
     Args:
         ivy_file: Exact coordinates, each `transitive="false"`.
         sums_file: lines of `sha256sum`, one for each jar and no other.
         report: Receives lines of progress; none if all jars exist.
+        is_summed: Compare the sums of jars in the cache, too, and fetch all again if one differs.
 
     Returns:
         The jars, sorted by name, in a folder of their own. The folder appears whole or not at all, and its name holds
@@ -62,10 +66,10 @@ def fetch(ivy_file: Path, sums_file: Path, report: Callable[[str], None] = progr
     name = f"{sums_file.stem}-{digest}"
     root = cache_folder()
     folder = root / "jars" / name
-    if _is_whole(folder, sums):
+    if _is_whole(folder, sums, is_summed):
         return [folder / jar for jar in sorted(sums)]
     with _one_at_a_time(root, name):
-        if not _is_whole(folder, sums):
+        if not _is_whole(folder, sums, is_summed):
             _fetch_into(folder, root / "partial" / name, ivy_file, sums, report)
     return [folder / jar for jar in sorted(sums)]
 
@@ -75,8 +79,12 @@ def _read_sums(sums_file: Path) -> dict[str, str]:
     return {jar: checksum for checksum, jar in pairs}
 
 
-def _is_whole(folder: Path, sums: dict[str, str]) -> bool:
-    return all((folder / jar).is_file() for jar in sums)
+def _is_whole(folder: Path, sums: dict[str, str], is_summed: bool) -> bool:
+    return all((folder / jar).is_file() and not (is_summed and _sum(folder / jar) != sums[jar]) for jar in sums)
+
+
+def _sum(jar: Path) -> str:
+    return hashlib.sha256(jar.read_bytes()).hexdigest()
 
 
 @contextlib.contextmanager
@@ -161,10 +169,7 @@ def _ivy_jar() -> Path:
     places = list(spec.submodule_search_locations or []) if spec else []
     jars = sorted(jar for place in places for jar in Path(place).glob("jars/ivy-*.jar"))
     if not jars:
-        raise SetupError(
-            "pyspark with its jars is not installed for this Python.",
-            "Run make setup, and use .venv/bin/rebalance-monitor or .venv/bin/python.",
-        )
+        raise spark_is_missing()
     return jars[-1]
 
 
@@ -225,7 +230,7 @@ def _check(retrieved: Path, sums: dict[str, str], partial: Path) -> None:
             wrong.append(f"{jar} is missing")
         elif jar not in sums:
             wrong.append(f"{jar} is not in the list of sums")
-        elif hashlib.sha256((retrieved / jar).read_bytes()).hexdigest() != sums[jar]:
+        elif _sum(retrieved / jar) != sums[jar]:
             wrong.append(f"{jar} differs from its SHA-256 in the list")
     if wrong:
         shutil.rmtree(partial, ignore_errors=True)

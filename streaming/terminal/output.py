@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 
 import typer
@@ -18,6 +19,7 @@ from streaming.terminal.table_layout import table_lines
 USAGE_EXIT = 2
 # A table that is written to a file or a pipe has this width.
 UNBOUNDED_WIDTH = 10_000
+_WATCH_EVERY_S = 2.0
 # Fields that are times in answers of commands and of the API: columns of tables, and values derived from them.
 TIMES = frozenset(
     {column.name for table in TABLES.values() for column in table.columns if column.type == TIME}
@@ -111,6 +113,18 @@ def show_rows(rows: Sequence[Row], shown: Sequence[Shown], *, title: str | None 
             text = Text(line, style="" if number else "bold")
             console.print(text, no_wrap=True, overflow="ignore", crop=False, soft_wrap=True)
     sys.stdout.write(capture.get())
+
+
+def again_and_again(write: Callable[[], None]) -> None:
+    """Write an answer again and again until Ctrl-C; on a terminal each replaces the one before it."""
+    with suppress(KeyboardInterrupt):
+        while True:
+            if is_terminal():
+                # Where it is moved to the first line, and what is below is deleted.
+                sys.stdout.write("\x1b[H\x1b[J")
+            write()
+            sys.stdout.flush()
+            time.sleep(_WATCH_EVERY_S)
 
 
 def write_json_lines(values: Iterable[object], times: frozenset[str] = TIMES) -> None:

@@ -87,9 +87,10 @@ def test_the_versions_in_manifests_are_those_of_the_project() -> None:
     (application,) = documents("kubernetes/spark-application.yaml")
     assert application["spec"]["sparkVersion"] == spark
     assert application["spec"]["image"].endswith(f":{own}")
-    dockerfile = (CONF / "kubernetes/Dockerfile").read_text()
-    assert f"apache/spark:{spark} " in dockerfile
+    dockerfile = (CONF.parent / "Dockerfile").read_text()
+    assert f"apache/spark:{spark}\n" in dockerfile
     assert f"rebalance-monitor:{own} " in dockerfile
+    assert f"image: rebalance-monitor:{own}\n" in (CONF.parent / "compose.yaml").read_text()
 
 
 def test_the_service_account_of_the_driver_is_the_one_with_the_role() -> None:

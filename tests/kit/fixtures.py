@@ -116,6 +116,14 @@ def installed_monitor(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> 
 
 
 @pytest.fixture(scope="session")
+def installed_reader(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The command `rebalance-monitor` of the wheel that was installed without an extra: it has no Spark."""
+    from tests.kit.wheel import install_wheel, required_packages
+
+    return install_wheel(wheel, tmp_path_factory.mktemp("reader"), required_packages(wheel))
+
+
+@pytest.fixture(scope="session")
 def hdfs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HdfsServer]:
     """An HDFS."""
     from tests.kit.hdfs import running_hdfs

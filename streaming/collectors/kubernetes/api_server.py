@@ -15,10 +15,10 @@ import msgspec
 from streaming.collectors.kubernetes.objects import KubernetesObject, Resource
 from streaming.collectors.kubernetes.options import KubernetesOptions
 from streaming.setup.errors import SetupError
+from streaming.setup.packages import command_for
 
 _PAGE = 500
 _GONE, _UNAUTHORIZED, _FORBIDDEN = 410, 401, 403
-_EXTRA = "pip install 'rebalance-monitor[kubernetes]'"
 
 
 class GoneError(Exception):
@@ -101,7 +101,8 @@ class ApiServer:
         try:
             from kubernetes import client, config
         except ModuleNotFoundError as error:
-            raise SetupError("following Kubernetes needs its client, which is not installed", _EXTRA) from error
+            missing = "following Kubernetes needs its client, which is not installed"
+            raise SetupError(missing, command_for("kubernetes")) from error
         options, settings = self._options, client.Configuration()
         try:
             if options.kubeconfig or options.context:

@@ -163,3 +163,17 @@ def test_times_before_now_choose_rows_and_an_empty_list_names_the_newest(tables:
     nothing = run(tables, "show", "rebalances", "--since", "1m").stderr
     assert "the newest one is of 2026-01-01T00:01:10.000Z" in nothing
     assert len(json_of(tables, "show", "rebalances", "--until", "1m")) == 3
+
+
+def test_groups_are_listed_again_until_ctrl_c(tables: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pauses: list[float] = []
+
+    def pause(seconds: float) -> None:
+        pauses.append(seconds)
+        if len(pauses) == 3:
+            raise KeyboardInterrupt
+
+    once = run(tables, "show", "groups").stdout
+    monkeypatch.setattr("streaming.terminal.output.time.sleep", pause)
+    watched = run(tables, "show", "groups", "--watch")
+    assert (watched.exit_code, watched.stdout, pauses) == (0, once * 3, [2.0] * 3)

@@ -159,3 +159,8 @@ def test_spans_are_read_as_people_write_them(text: str, ms: int) -> None:
 def test_an_invalid_span_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"duration|hundred years"):
         duration_ms(text)
+
+
+def test_a_variable_lists_hosts_with_commas() -> None:
+    settings = load(env={"REBALANCE_MONITOR_DASHBOARD__ALLOWED_HOSTS": "serve, job"})
+    assert settings.dashboard.allowed_hosts == ("serve", "job")

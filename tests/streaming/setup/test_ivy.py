@@ -75,6 +75,14 @@ def test_a_lost_jar_is_fetched_again(project):
     assert jars[0].read_bytes() == JARS["one-1.0.jar"]
 
 
+def test_a_changed_jar_is_fetched_again_if_sums_are_asked_for(project):
+    jars, _ = fetch(project)
+    jars[0].write_bytes(b"another")
+    assert fetch(project)[0][0].read_bytes() == b"another"
+    assert ivy.fetch(project / "ivy.xml", project / "jars.sha256", lambda _: None, is_summed=True) == jars
+    assert jars[0].read_bytes() == JARS["one-1.0.jar"]
+
+
 def test_a_jar_that_the_repository_lacks_is_named(project):
     (project / "repository/some/two/2.0/two-2.0.jar").unlink()
     with pytest.raises(SetupError, match=r"some#two;2\.0: not found"):

@@ -40,7 +40,7 @@ def test_the_jars_fit_the_installed_spark_and_delta():
     assert jars[f"delta-spark_{spark.rpartition('.')[0]}_2.13"] == importlib.metadata.version("delta-spark")
 
 
-@pytest.mark.parametrize("lock", ["run", "dev"])
+@pytest.mark.parametrize("lock", ["run", "dev", "image"])
 def test_installed_packages_are_those_of_the_lock(lock):
     text = (ROOT / f"requirements/{lock}.lock").read_text()
     pins = re.findall(r"^([\w.-]+)==(\S+) \\$", text, re.MULTILINE)
@@ -50,12 +50,14 @@ def test_installed_packages_are_those_of_the_lock(lock):
 
 def test_the_lock_holds_everything_that_the_project_requires():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    wanted = project["dependencies"] + project["optional-dependencies"]["dev"]
-    locked = (ROOT / "requirements/dev.lock").read_text()
-    names = [re.split(r"[=<>]", name)[0] for name in wanted]
-    assert [name for name in names if not re.search(rf"^{name}==", locked, re.MULTILINE)] == []
+    extras = project["optional-dependencies"]
+    for lock, named in (("run", ["job"]), ("dev", ["dev", "job"]), ("image", ["job", "kubernetes", "otel"])):
+        wanted = [*project["dependencies"], *(name for extra in named for name in extras[extra])]
+        locked = (ROOT / f"requirements/{lock}.lock").read_text()
+        names = [re.split(r"[=<>]", name)[0] for name in wanted]
+        assert [name for name in names if not re.search(rf"^{name}==", locked, re.MULTILINE)] == [], lock
 
 
-@pytest.mark.parametrize("lock", ["build", "run", "dev"])
+@pytest.mark.parametrize("lock", ["build", "run", "dev", "image"])
 def test_no_lock_names_a_registry(lock):
     assert "://" not in (ROOT / f"requirements/{lock}.lock").read_text()
