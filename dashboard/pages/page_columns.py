@@ -28,7 +28,6 @@ class PageColumn(NamedTuple):
     needs_any: tuple[str, ...] = ()
 
 
-_SPREAD = "most minus fewest queues of a member"
 _QUEUE_OUTAGE = "for how long nobody read the queue with the longest outage: at least and at most"
 _OUTAGE = "for how long nobody read queues, summed over them: at least and at most"
 _OF_QUEUE = "from the former owner's last progress to the new one's first possible: at least and at most"
@@ -37,8 +36,9 @@ _WAITING = "messages between the committed offset and the end of a queue when it
 _EPOCH = "the group epoch that the member is at; -2 is a static member that is away"
 _TARGET = "what the group's target assignment gives the member"
 _PROTOCOL = "that the member speaks: classic, consumer, share or streams"
-_STATE = "of a kind that is not followed the coordinator's, where its records show it"
+_WHY = "its state unless it is stable, of a kind that is not followed its coordinator's; kinds of its open findings"
 _SIBLINGS = "what became of the same client's, and its host's, sessions in other groups"
+_RANGE = "rebalances in the range of the page; in brackets those in the equally long span before it, if that is known"
 _HOUR, _DAY = "rebalances of the last 60 minutes", "rebalances of the last 24 hours"
 
 
@@ -69,21 +69,25 @@ def _costs(*, are_sorted: bool) -> tuple[PageColumn, ...]:
 
 
 GROUPS = (
-    PageColumn("health", "Health", "health", "health"),
+    PageColumn("condition", "Health", "health", "health"),
     PageColumn("group_id", "Group", "group", "group_id"),
     PageColumn("cluster", "Cluster", "name", "cluster", wide=True),
-    PageColumn("state", "State", "group_state", "state", wide=True, hint=_STATE),
-    PageColumn("protocol", "Protocol", "text", wide=True, needs_any=("protocol",)),
+    PageColumn("finding_kinds", "Why", "why", wide=True, hint=_WHY),
     PageColumn("open_findings", "Findings", "findings", "open_findings"),
-    PageColumn("rebalances_hour", "Rebalances 1 h", "count", "rebalances_hour", hint=_HOUR),
-    PageColumn("rebalances_day", "24 h", "count", "rebalances_day", hint=_DAY),
-    PageColumn("hours", "By hour", "spark", wide=True),
+    PageColumn("rebalances_range", "Rebalances", "compared", "rebalances_range", hint=_RANGE),
+    PageColumn("bins", "In this range", "spark", wide=True),
     *_counts(
         ("members", "Members"), ("queues", "Queues"), ("idle_members", "Idle"), ("unassigned_queues", "Unassigned")
     ),
-    PageColumn("spread", "Spread", "count", "spread", wide=True, hint=_SPREAD),
     PageColumn("last_rebalance_at", "Last rebalance", "time", "last_rebalance_at", wide=True),
-    PageColumn("strategy", "Strategy", "name", "strategy", wide=True),
+)
+FLEET = (
+    PageColumn("hour", "From", "time"),
+    PageColumn("cluster", "Cluster", "name"),
+    PageColumn("rebalances", "Rebalances", "count"),
+    PageColumn("outage_max_ms", "Nobody read queues for", "outage", hint=_OUTAGE),
+    PageColumn("unread_queues", "Unread queues", "count", hint="named by open findings, the most of each group"),
+    PageColumn("stalled_queues", "Stalled queues", "count", hint="named by open findings, the most of each group"),
 )
 _CHANGE = (
     PageColumn("cause", "Cause", "cause", "trigger"),
@@ -103,19 +107,26 @@ REBALANCES = (
     PageColumn("cluster", "Cluster", "name", "cluster", wide=True),
     *_CHANGE,
 )
+NEAR_REBALANCES = (
+    PageColumn("event_time", "Time", "rebalance"),
+    PageColumn("group_id", "Group", "group"),
+    PageColumn("cluster", "Cluster", "name", wide=True),
+    PageColumn("trigger", "Cause", "cause"),
+    PageColumn("members_after", "Members", "members", wide=True),
+    PageColumn("queues_moved", "Moved", "count"),
+)
 GROUP_REBALANCES = (PageColumn("event_time", "Time", "rebalance", "event_time"), *_CHANGE)
 FINDINGS = (
     PageColumn("severity", "Severity", "health", "severity"),
-    PageColumn("kind", "Kind", "code", "kind", wide=True),
+    PageColumn("kind", "Kind", "word", "kind", wide=True),
     PageColumn("group_id", "Group", "group", "group_id"),
     PageColumn("cluster", "Cluster", "name", "cluster", wide=True),
-    PageColumn("message", "What is wrong", "prose"),
-    PageColumn("advice", "What to do", "prose", wide=True),
+    PageColumn("message", "What is wrong, and what to do", "finding"),
     PageColumn("opened_at", "Since", "time", "opened_at"),
-    PageColumn("closed_at", "Until", "time", "closed_at", wide=True),
+    PageColumn("closed_at", "Until", "until", "closed_at", hint="a dash: it is open"),
 )
 EPISODES = (
-    PageColumn("kind", "Kind", "code"),
+    PageColumn("kind", "Kind", "word"),
     PageColumn("began_at", "From", "time"),
     PageColumn("closed_at", "Over", "time", wide=True),
     PageColumn("rebalances", "Rebalances", "count"),
@@ -156,7 +167,7 @@ SESSIONS = (
     PageColumn("instance_id", "Instance", "name", wide=True),
     PageColumn("joined_at", "Joined", "time", "joined_at"),
     PageColumn("left_at", "Left", "time", "left_at"),
-    PageColumn("left_reason", "How", "text", wide=True),
+    PageColumn("left_reason", "How", "word", wide=True),
     PageColumn("last_heartbeat_at", "Last heartbeat", "time", wide=True),
     *_PODS,
 )
@@ -196,7 +207,7 @@ HELD = (
     PageColumn("valid_from", "Since", "time"),
 )
 CAUSES = (
-    PageColumn("kind", "Kind", "code"),
+    PageColumn("kind", "Kind", "word"),
     PageColumn("member_id", "Member", "member"),
     PageColumn("client", "Client", "client"),
     PageColumn("recent_text", "Within the hour", "prose", needs_any=("recent_text",)),
@@ -230,8 +241,8 @@ OUTAGES = (
 )
 AUDITS = (
     PageColumn("event_time", "Generation of", "rebalance", "event_time"),
-    PageColumn("verdict", "Verdict", "code", "verdict"),
-    PageColumn("reason", "Likely reason", "code"),
+    PageColumn("verdict", "Verdict", "word", "verdict"),
+    PageColumn("reason", "Likely reason", "word"),
     PageColumn("queues_differing", "Differing", "count", "queues_differing"),
     PageColumn("missing", "Missing", "count", wide=True),
     PageColumn("duplicate", "Duplicate", "count", wide=True),
@@ -240,13 +251,13 @@ AUDITS = (
 )
 AUDITED_QUEUES = (
     PageColumn("queue", "Queue", "name"),
-    PageColumn("kind", "Kind", "code"),
+    PageColumn("kind", "Kind", "word"),
     PageColumn("expected_text", "Expected", "queues"),
     PageColumn("reported_text", "Reported", "queues"),
 )
 REJECTED = (
     PageColumn("seen_at", "Seen", "time", "seen_at"),
-    PageColumn("reason", "Reason", "code", "reason"),
+    PageColumn("reason", "Reason", "word", "reason"),
     PageColumn("detail", "Detail", "prose"),
     PageColumn("cluster", "Cluster", "name", "cluster", wide=True),
     PageColumn("group_id", "Group", "name", wide=True),
@@ -292,7 +303,7 @@ CLOCKS = (
 SOURCES = (
     PageColumn("source", "Source", "name"),
     PageColumn("cluster", "Cluster", "name"),
-    PageColumn("reason", "Reason", "code"),
+    PageColumn("reason", "Reason", "word"),
     PageColumn("inputs", "Inputs", "count"),
     PageColumn("last_at", "Last", "time"),
 )
@@ -367,7 +378,7 @@ SPANS = (
 CHURN = (
     PageColumn("group_id", "Group", "group"),
     PageColumn("cluster", "Cluster", "name", wide=True),
-    PageColumn("hour", "Hour", "time"),
+    PageColumn("hour", "From", "time"),
     PageColumn("rebalances", "Rebalances", "count"),
     PageColumn("queues_moved", "Moved", "count"),
 )

@@ -132,9 +132,11 @@ def test_where_a_phone_hides_the_cluster_the_group_names_it() -> None:
 def test_a_group_that_is_not_followed_has_its_coordinators_state_too() -> None:
     share = {"group_id": "g", "state": "not_followed", "members": 1, "protocol": "share", "generation": 3, "epoch": 3}
     polled = share | {"members": None, "protocol": None, "generation": None, "epoch": None}
-    rows = table_rows([PageColumn("state", "State", "group_state")], [share, polled, {"state": "stable"}])
-    assert [text.partition("</bdi>")[0] for text in rows.split('<bdi class="id">')[1:]] == [
+    calm, busy = {"state": "stable"}, {"state": "empty", "condition": "restless", "finding_kinds": "flapping odd_kind"}
+    rows = table_rows([PageColumn("finding_kinds", "Why", "why")], [share, polled, calm, busy])
+    assert [re.sub("<.*?>", "", text) for text in rows.splitlines()] == [
         "stable (not_followed)",
         "not_followed",
-        "stable",
+        "–",
+        "empty, 6 or more rebalances within 10 min, rebalances too often, odd kind",
     ]
