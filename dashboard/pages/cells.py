@@ -150,7 +150,8 @@ def _text(cell: Cell) -> str:
 
 def _cause(cell: Cell) -> str:
     text = shown(describe_cause(cell.row["triggers"] or [], cell.row["group_id"], 40), CAUSE_LENGTH)
-    return f'<span class="cause {escape(cell.row["trigger"])}">{text}</span>'
+    failed = ' <span class="no">failed</span>' if cell.row.get("status") == "failed" else ""
+    return f'<span class="cause {escape(cell.row["trigger"])}">{text}</span>{failed}'
 
 
 def _lag(cell: Cell) -> str:
@@ -176,10 +177,6 @@ def _host(cell: Cell) -> str:
     # The address is what stays the same when a client reconnects from another port.
     name = cell.row.get("address")
     return _link(host_address(name, cell.cluster), shown(cell.value)) if name else shown(cell.value)
-
-
-def _status(cell: Cell) -> str:
-    return str(escape(cell.value)) if cell.value == "completed" else f'<span class="no">{escape(cell.value)}</span>'
 
 
 def _annotation(cell: Cell) -> str:
@@ -264,7 +261,6 @@ _CELLS: Mapping[str, Callable[[Cell], str]] = {
     "span": lambda cell: span(cell.value),
     "count": lambda cell: amount(cell.value),
     "findings": _findings,
-    "status": _status,
     "code": lambda cell: f"<code>{shown(cell.value)}</code>",
     "rebalance_id": lambda cell: _link(rebalance_address(cell.value), shown(cell.value)),
     "queues": lambda cell: f'<span class="queues">{shown(cell.value, PROSE_LENGTH)}</span>',

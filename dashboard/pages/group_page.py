@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dashboard.pages.page_addresses import API, address
-from dashboard.reading.activity import groups_in
+from dashboard.reading.activity import UNREAD_KINDS, groups_in
 from dashboard.reading.churn import churn
 from dashboard.reading.group_detail import group_detail
 from dashboard.reading.group_timeline import timeline
@@ -66,6 +66,7 @@ def group_page(reading: Reading, cluster: str, group: str, span: TimeRange) -> d
         "state_text": state_text(found),
         "members": [_shown(member) for member in now[:ROWS]],
         "member_count": len(now),
+        "unowned": unowned_queues(findings.rows)[:ROWS],
         "queues": owners[:ROWS],
         "queue_count": len(owners),
         "progress": offsets[:ROWS],
@@ -137,6 +138,21 @@ def _placed(row: Row) -> Row:
     return row | {"queue": queue_name(row["topic"], row["broker"], row["queue_id"])}
 
 
+def unowned_queues(findings: list[Row]) -> list[Row]:
+    """Return the queues that open findings name as those without an owner, or that nobody reads, each once."""
+    rows: dict[str, Row] = {}
+    for finding in findings:
+        if finding["kind"] in UNREAD_KINDS:
+            for queue in finding["queues"] or ():
+                name = queue_name(queue["topic"], queue["broker"], queue["queue_id"])
+                rows.setdefault(
+                    name,
+                    {"queue": name, "kind": finding["kind"], "since": finding["opened_at"]}
+                    | {"member_id": queue["member_id"], "reason": queue["reason"]},
+                )
+    return [rows[name] for name in sorted(rows)]
+
+
 def _span_rows(drawn: dict[str, Any]) -> list[Row]:
     return [
         {"queue": drawn["queues"][queue], "member_id": drawn["members"][member], "begins": begins, "ends": ends}
@@ -150,6 +166,9 @@ def _shown(member: Row) -> Row:
         f"{origin}_text": None if member[origin] is None else queues_text(member[origin])
         for origin in ("computed", "reported", "target")
     }
+    texts |= {f"{name}_text": ", ".join(member.get(name) or ()) or None for name in ("subscriptions", "strategies")}
+    library = member.get("client_library") or member.get("language")
+    texts["version_text"] = " ".join(filter(None, (library, member.get("client_version")))) or None
     return member | texts | {"held": len(held), "is_new": member["joined_at"] is None}
 
 

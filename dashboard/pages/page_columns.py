@@ -38,6 +38,7 @@ _TARGET = "what the group's target assignment gives the member"
 _PROTOCOL = "that the member speaks: classic, consumer, share or streams"
 _WHY = "its state unless it is stable, of a kind that is not followed its coordinator's; kinds of its open findings"
 _SIBLINGS = "what became of the same client's, and its host's, sessions in other groups"
+_AGREES = "whether the reported assignment is the recomputed one"
 _RANGE = "rebalances in the range of the page; in brackets those in the equally long span before it, if that is known"
 _HOUR, _DAY = "rebalances of the last 60 minutes", "rebalances of the last 24 hours"
 
@@ -95,11 +96,9 @@ _CHANGE = (
     PageColumn("members_after", "Members", "members", "members_after", wide=True),
     PageColumn("queues_moved", "Moved", "count", "queues_moved"),
     PageColumn("queue_outage_max_ms", "Longest outage", "queue_outage", "queue_outage_max_ms", hint=_QUEUE_OUTAGE),
-    PageColumn("outage_max_ms", "Outage", "outage", "outage_max_ms", wide=True, hint=_OUTAGE),
     *_costs(are_sorted=True),
-    PageColumn("began_at", "Phases", "phases", wide=True),
-    PageColumn("agrees", "Agrees", "truth", wide=True, hint="whether the reported assignment is the recomputed one"),
-    PageColumn("status", "Status", "status", "status", wide=True),
+    PageColumn("began_at", "Phases", "phases", wide=True, needs_any=("began_at", "joined_at", "completed_at")),
+    PageColumn("agrees", "Agrees", "truth", wide=True, hint=_AGREES, needs_any=("agrees",)),
 )
 REBALANCES = (
     PageColumn("event_time", "Time", "rebalance", "event_time"),
@@ -153,6 +152,10 @@ MEMBERS = (
     PageColumn("reported_text", "Reported", "queues", wide=True),
     PageColumn("agrees", "Agrees", "truth", wide=True),
     PageColumn("target_text", "Target", "queues", wide=True, hint=_TARGET, needs_any=("target",)),
+    PageColumn("subscriptions_text", "Subscribes to", "queues", wide=True, needs_any=("subscriptions_text",)),
+    PageColumn("strategies_text", "Strategies", "queues", wide=True, needs_any=("strategies_text",)),
+    PageColumn("version_text", "Version", "text", wide=True, needs_any=("version_text",)),
+    PageColumn("session_timeout_ms", "Session timeout", "span", wide=True, needs_any=("session_timeout_ms",)),
     PageColumn("epoch", "Epoch", "count", wide=True, hint=_EPOCH, needs_any=("epoch",)),
     PageColumn("protocol", "Protocol", "text", wide=True, hint=_PROTOCOL, needs_any=("protocol",)),
     PageColumn("joined_at", "Joined", "time"),
@@ -179,6 +182,13 @@ CLIENTS = (
     PageColumn("rebalances", "Rebalances caused", "count"),
 )
 GROUP_SESSIONS = tuple(column for column in SESSIONS if column.name not in ("group_id", "cluster"))
+UNOWNED = (
+    PageColumn("queue", "Queue", "name"),
+    PageColumn("kind", "Finding", "word"),
+    PageColumn("member_id", "Assigned to", "member"),
+    PageColumn("reason", "Why that one does not read it", "word"),
+    PageColumn("since", "Since", "time"),
+)
 QUEUES = (
     PageColumn("queue", "Queue", "name"),
     PageColumn("computed", "Computed owner", "member"),
@@ -249,7 +259,14 @@ AUDITS = (
     PageColumn("unexpected_owner", "Unexpected owner", "count", wide=True),
     PageColumn("detail", "Evidence", "prose", wide=True),
 )
-AUDITED_QUEUES = (
+AUDITED_UNOWNED = (
+    PageColumn("queue", "Queue", "name"),
+    PageColumn("kind", "Finding", "word"),
+    PageColumn("member_id", "Assigned to", "member"),
+    PageColumn("reason", "Why that one does not read it", "word"),
+    PageColumn("since", "Since", "time"),
+)
+QUEUES = (
     PageColumn("queue", "Queue", "name"),
     PageColumn("kind", "Kind", "word"),
     PageColumn("expected_text", "Expected", "queues"),
@@ -264,75 +281,6 @@ REJECTED = (
     PageColumn("source", "Source", "name", wide=True),
     PageColumn("position", "Position", "name", wide=True),
     PageColumn("raw", "Input", "raw"),
-)
-DELAYS = (
-    PageColumn("hour", "Hour", "time"),
-    PageColumn("cluster", "Cluster", "name"),
-    PageColumn("rebalances", "Rebalances", "count"),
-    PageColumn("median_ms", "Median", "span"),
-    PageColumn("p95_ms", "95 %", "span"),
-    PageColumn("longest_ms", "Longest", "span"),
-)
-JOBS = (
-    PageColumn("state", "State", "text"),
-    PageColumn("since", "Since", "time"),
-    PageColumn("text", "What it does", "timed"),
-    PageColumn("host", "Host", "name"),
-    PageColumn("pid", "Process", "code"),
-    PageColumn("last_seen_at", "Last report", "time", hint="of a job that is not alive"),
-    PageColumn("unknown_after_ms", "Gone after", "span", hint="so long without a report"),
-    PageColumn("note", "Clocks", "timed", needs_any=("note",)),
-    PageColumn("app_id", "Checkpoint", "name", wide=True),
-)
-PRESENT = (
-    PageColumn("cluster", "Cluster", "cluster"),
-    PageColumn("system", "System", "text", wide=True),
-    PageColumn("text", "Present", "timed"),
-)
-GROUP_SOURCES = (
-    PageColumn("cluster", "Cluster", "name"),
-    PageColumn("taken", "Source of its groups, and why", "prose"),
-)
-CLOCKS = (
-    PageColumn("cluster", "Cluster", "name"),
-    PageColumn("newest_event", "Newest event time", "time"),
-    PageColumn("last_batch", "Last batch", "count"),
-    PageColumn("batches", "Batches with changes", "count"),
-    PageColumn("changes", "Changes", "count"),
-)
-SOURCES = (
-    PageColumn("source", "Source", "name"),
-    PageColumn("cluster", "Cluster", "name"),
-    PageColumn("reason", "Reason", "word"),
-    PageColumn("inputs", "Inputs", "count"),
-    PageColumn("last_at", "Last", "time"),
-)
-BATCHES = (
-    PageColumn("at", "Commit", "time"),
-    PageColumn("batches", "Batches", "count"),
-    PageColumn("events", "Events", "count"),
-    PageColumn("triggerExecution", "A batch took", "span"),
-    PageColumn("latestOffset", "Listing", "span", wide=True),
-    PageColumn("queryPlanning", "Planning", "span", wide=True),
-    PageColumn("walCommit", "Offset log", "span", wide=True),
-    PageColumn("addBatch", "Computing and writing", "span"),
-    PageColumn("writing", "of it tables", "span", wide=True),
-    PageColumn("commitOffsets", "Commit log", "span", wide=True),
-)
-COMMITS = (
-    PageColumn("at", "Time", "time"),
-    PageColumn("table", "Table", "code"),
-    PageColumn("version", "Version", "count"),
-    PageColumn("operation", "Operation", "text"),
-    PageColumn("rows", "Rows", "count"),
-    PageColumn("took_ms", "Took", "span"),
-)
-TABLES = (
-    PageColumn("table", "Table", "code"),
-    PageColumn("comment", "A row is", "prose", wide=True),
-    PageColumn("version", "Version", "count"),
-    PageColumn("files", "Files", "count"),
-    PageColumn("bytes", "Bytes", "count"),
 )
 CLUSTERS = (
     PageColumn("cluster", "Cluster", "cluster"),

@@ -205,13 +205,13 @@ def member(request: Request, member: str, cluster: str = "") -> Response:
 @router.get("/client")
 def client(request: Request, client: str, cluster: str = "") -> Response:
     """Show one client across its groups and its member ids."""
-    return page(request, "client.html", lambda reading, _: NO_RANGE | client_page(reading, "client", client, cluster))
+    return page(request, "client.html", lambda reading, span: client_page(reading, "client", client, cluster, span))
 
 
 @router.get("/host")
 def host(request: Request, host: str, cluster: str = "") -> Response:
     """Show one host with its clients."""
-    return page(request, "client.html", lambda reading, _: NO_RANGE | client_page(reading, "address", host, cluster))
+    return page(request, "client.html", lambda reading, span: client_page(reading, "address", host, cluster, span))
 
 
 @router.get("/members")

@@ -57,9 +57,9 @@ def timeline(
         ``spans``: [queue, member, from, to] with times in epoch ms and null for a span that is open; at most
         ``MAX_SPANS``, the newest; ``is_cut`` whether there are more. ``marks``: at most ``MAX_MARKS``, the newest of
         ``mark_count``; ``marks_cut`` whether there are more. ``annotations``: those that concern the group, at most
-        ``MAX_MARKS``, with ``at`` and ``until``, null if it is not known. ``findings``: the newest ``MAX_FINDINGS`` that
-        were open within it. ``traits``: what members may be coloured by, each with a value for each member, empty if it
-        is not known. ``known_until``: the end of the knowledge of
+        ``MAX_MARKS``, with ``at`` and ``until``, null if it is not known. ``findings``: the newest ``MAX_FINDINGS``
+        that were open within it. ``traits``: what members may be coloured by, with a value for each member, empty if
+        it is not known. ``known_until``: the end of the knowledge of
         an unknown cluster, in epoch ms; nothing is drawn beyond it. It is null while the cluster is known, and for a
         recording.
     """

@@ -11,11 +11,14 @@ from dashboard.reading.questions import Reading
 from dashboard.reading.widespread_findings import widespread
 from streaming.tables.schema import Row
 from streaming.views.rebalance_costs import Cost, costs_before
-from streaming.views.related_findings import Culprit, culprits, rebalances_of
+from streaming.views.related_findings import SOURCE_SILENT, Culprit, culprits, rebalances_of
+from streaming.views.unwritten_findings import GONE_KIND, STOPPED_KIND, UNREADABLE_KIND
 from streaming.views.widespread import WidespreadKind
 
 # So many open findings are looked at, the most severe first; of a fleet with more of them the page names the number.
 READ = 2_000
+# Findings that the present is not known.
+BLIND_KINDS = (GONE_KIND, STOPPED_KIND, UNREADABLE_KIND, SOURCE_SILENT)
 # A problem names at most this many of its members or clients, and findings that follow from it.
 NAMED = 3
 
@@ -68,6 +71,8 @@ def problems(reading: Reading, cluster: str | None, most: int) -> Problems:
     counted = [row for row in found.rows if not any(spread.has(row) for spread in spreads)]
     serious = [row for row in counted if row["severity"] != "info"]
     caused = _by_root(serious)
+    # Where nothing is known, all else is old.
+    serious.sort(key=lambda row: row["kind"] not in BLIND_KINDS)
     # Those that follow from others are not problems of their own.
     chosen = [row for row in serious if row["finding_id"] in caused][:most]
     rebalances, costs = rebalances_of(reading.tables, chosen), costs_before(reading.tables, chosen)

@@ -52,6 +52,10 @@ class TimeRange(NamedTuple):
         until_ms = (last_day(reading).now_ms // MINUTE_MS + 1) * MINUTE_MS
         return cls(until_ms - PRESETS[name], until_ms, name, is_chosen)
 
+    def meets(self, begin_ms: int | None, end_ms: int | None) -> bool:
+        """Return whether a span of which these are the ends is open at some time in it; None: not known, or open."""
+        return (begin_ms or 0) < self.until_ms and (end_ms is None or end_ms > self.since_ms)
+
     @property
     def span_ms(self) -> int:
         """Return its length."""

@@ -24,6 +24,7 @@ ADDRESSES = {
         f"/api/v1/{name}": f"/api/v1/{name}"
         for name in ("clusters", "liveness", "churn", "fleet", "delays", "questions")
     },
+    "/api/v1/search": "/api/v1/search?q=orders",
     **{f"/api/v1/{name}": f"/api/v1/{name}?{OF_GROUP}" for name in ("timeline", "progress")},
     "/api/v1/rebalances/{rebalance_id}": f"/api/v1/rebalances/{THIRD}",
 }

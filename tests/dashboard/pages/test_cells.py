@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from dashboard.pages import page_columns
+from dashboard.pages import job_columns, page_columns
 from dashboard.pages.cells import KINDS, health, members, outage, spark, table_rows, truth
 from dashboard.pages.page_columns import PageColumn
 from tests.dashboard.hostile import HOSTILE
@@ -117,7 +117,9 @@ def test_a_row_without_a_cluster_is_of_the_pages() -> None:
 
 
 def test_every_kind_of_column_has_its_cell_or_is_text() -> None:
-    tables = [value for value in vars(page_columns).values() if isinstance(value, tuple)]
+    tables = [
+        value for module in (page_columns, job_columns) for value in vars(module).values() if isinstance(value, tuple)
+    ]
     named = {column.kind for table in tables for column in table if isinstance(column, PageColumn)}
     assert named - KINDS == {"text", "name"}
 

@@ -15,7 +15,7 @@ from tests.streaming.views.story import THIRD
 @pytest.mark.parametrize(
     ("text", "hits"),
     [
-        ("ORD", [("group", "orders"), ("topic", "orders")]),
+        ("ORD", [("group", "orders"), ("topic", "orders"), ("finding", "expected_differs")]),
         ("h2", [("client", "b@h2"), ("host", "h2")]),
         ("orders-1", [("queue", "orders-1")]),
         ("orders@none-1", []),
@@ -35,8 +35,11 @@ def test_a_search_is_bounded_by_kind(reading: Reading) -> None:
     assert len(kinds) == len(set(kinds)) > 1
 
 
-def test_a_member_that_left_is_found_after_those_that_are_there(reading: Reading) -> None:
-    assert [hit.is_open for hit in search(reading, "@h", 25) if hit.kind == "client"] == [True, False]
+def test_a_hit_says_whether_it_is_there(reading: Reading) -> None:
+    assert {hit.name: hit.is_open for text in ("static-a", "b@h2") for hit in search(reading, text, 25)} == {
+        "static-a": False,
+        "b@h2": True,
+    }
 
 
 @pytest.mark.parametrize("text", ["orders", "h1", "orders-1", THIRD, "expected"])
