@@ -47,10 +47,8 @@ select o.*,
 from overview as o left join counts as c using (cluster, group_id)
 """
 _FIRST = """
-select cluster, min(first)::bigint as first_ms from (
-    select cluster, min(epoch_ms(valid_from)) as first from topics group by cluster
-    union all select cluster, min(epoch_ms(event_time)) from rebalances group by cluster
-) where first is not null group by cluster order by cluster
+select cluster, min(epoch_ms({time}))::bigint as first_ms from found where {time} is not null
+group by cluster order by cluster
 """
 _FLEET = f"""
 with known as (select unnest(?::varchar[]) as cluster, unnest(?::bigint[]) as begin_ms, unnest(?::bigint[]) as end_ms),
@@ -137,18 +135,22 @@ def known_since(reading: Reading, at_ms: int) -> tuple[str, ...]:
 
 
 def first_known(reading: Reading) -> dict[str, int]:
-    """Return clusters with the time of the first row about their topics or rebalances, epoch ms."""
-
-    def compute() -> pa.Table:
-        tables = {
-            "topics": reading.tables.read("topics", columns=["cluster", "valid_from"]),
-            "rebalances": reading.tables.read("rebalances", columns=["cluster", "event_time"]),
-        }
-        return reading.sql(_FIRST, tables)
-
-    rows = reading.kept("first known", ["topics", "rebalances"], compute).to_pylist()
+    """Return clusters with the time of the first row about their topics, else their rebalances, epoch ms."""
+    found = _first(reading, "topics", "valid_from")
+    if set(cluster_names(reading)) - found.keys():
+        # Rebalances are many, so they are read only for what no topic shows.
+        found = _first(reading, "rebalances", "event_time") | found
     dropped = reading.tables.dropped_before("rebalances")
-    return {row["cluster"]: max(row["first_ms"], dropped.get(row["cluster"], 0)) for row in rows}
+    return {cluster: max(first_ms, dropped.get(cluster, 0)) for cluster, first_ms in found.items()}
+
+
+def _first(reading: Reading, table: str, time: str) -> dict[str, int]:
+    def compute() -> pa.Table:
+        found = reading.tables.read(table, columns=["cluster", time])
+        return reading.sql(_FIRST.format(time=time), {"found": found})
+
+    rows = reading.kept(("first", table), [table], compute).to_pylist()
+    return {row["cluster"]: row["first_ms"] for row in rows}
 
 
 def fleet(reading: Reading, span: TimeRange, cluster: str | None = None) -> pa.Table:

@@ -6,7 +6,7 @@ from typing import Any
 
 from streaming.tables.schema import Row
 from streaming.terminal.causes import describe_cause
-from streaming.terminal.format import between, count
+from streaming.terminal.format import between, count, counted
 
 # The first few causes are named; the others are counted by kind, as in lists.
 _ID_WIDTH = 80
@@ -22,7 +22,7 @@ def rebalance_sentences(reported: dict[str, Any]) -> str:
         >>> row |= {"outage_min_ms": 0, "outage_max_ms": 4_000}
         >>> row |= {"queue_outage_min_ms": 0, "queue_outage_max_ms": 4_000, "unassigned_queues": 0}
         >>> rebalance_sentences({"rebalance": row})
-        'Because a left, 1 of 2 queues moved, and 1 member stayed of 2. Nobody read 1 queue for up to 4.0 s.'
+        'Because a left, 1 of 2 queues moved; the group has 1 member instead of 2. Nobody read 1 queue for up to 4.0 s.'
     """
     row = reported["rebalance"]
     why = describe_cause(row["triggers"] or [], row["group_id"], _ID_WIDTH) or "no cause was observed"
@@ -35,9 +35,12 @@ def rebalance_sentences(reported: dict[str, Any]) -> str:
 def _moved(row: Row) -> str:
     if row["status"] != "completed":
         return "the assignment was to be computed, which failed; members keep what they had"
+    if row["queues_moved"] is None:
+        return "which queues moved is not known"
     parts = []
     if moved := row["queues_moved"]:
-        parts.append(f"{moved:,} of {row['queues_after'] or 0:,} queues moved")
+        after = row["queues_after"]
+        parts.append(f"{moved:,} of {counted(after, 'queue')} moved" if after else f"{counted(moved, 'queue')} moved")
     if assigned := row["queues_assigned"]:
         parts.append(f"{count(assigned, 'queue')} got an owner")
     if revoked := row["queues_revoked"]:
@@ -50,8 +53,8 @@ def _members(row: Row) -> str:
     if before is None or after is None or before == after:
         return ""
     if not after:
-        return ", and the group became empty"
-    return f", and {count(after, 'member')} {'stayed of' if after < before else 'are there after'} {before:,}"
+        return "; the group became empty"
+    return f"; the group has {counted(after, 'member')} instead of {before:,}"
 
 
 def _cost(row: Row) -> list[str]:
