@@ -168,7 +168,7 @@ FOUND = answered(
             Column("name", TEXT, "Its name, or the text of a finding"),
             Column("id", TEXT, "What the listing of its kind finds it by"),
             Column("cluster", TEXT, "Its cluster"),
-            Column("group", TEXT, "Its group, or one that has it; empty if it has none"),
+            Column("group_id", TEXT, "Its group, or one that has it; empty if it has none"),
             Column("note", TEXT, "What else is known of it"),
             Column("is_open", TRUTH, "Whether it exists now"),
         ]

@@ -30,7 +30,7 @@ class Hit(NamedTuple):
 
     Attributes:
         name: Its name, or the text of a finding; id: What its page is found by.
-        group: Its group, or that of which it is a queue; empty if it has none, or many.
+        group_id: Its group, or that of which it is a queue; empty if it has none, or many.
         note: What else is known of it, in a few words.
         is_open: Whether it exists now; true where that does not apply.
     """
@@ -39,7 +39,7 @@ class Hit(NamedTuple):
     name: str
     id: str
     cluster: str
-    group: str = ""
+    group_id: str = ""
     note: str = ""
     is_open: bool = True
 
