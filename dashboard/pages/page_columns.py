@@ -259,14 +259,7 @@ AUDITS = (
     PageColumn("unexpected_owner", "Unexpected owner", "count", wide=True),
     PageColumn("detail", "Evidence", "prose", wide=True),
 )
-AUDITED_UNOWNED = (
-    PageColumn("queue", "Queue", "name"),
-    PageColumn("kind", "Finding", "word"),
-    PageColumn("member_id", "Assigned to", "member"),
-    PageColumn("reason", "Why that one does not read it", "word"),
-    PageColumn("since", "Since", "time"),
-)
-QUEUES = (
+AUDITED_QUEUES = (
     PageColumn("queue", "Queue", "name"),
     PageColumn("kind", "Kind", "word"),
     PageColumn("expected_text", "Expected", "queues"),

@@ -62,7 +62,11 @@ def address_of(hit: Hit) -> str:
         case "rebalance":
             return rebalance_address(hit.id)
         case "topic":
-            return f"{group_address(hit.cluster, hit.group_id)}#queues" if hit.group_id else address("/", cluster=hit.cluster)
+            return (
+                f"{group_address(hit.cluster, hit.group_id)}#queues"
+                if hit.group_id
+                else address("/", cluster=hit.cluster)
+            )
         case "queue":
             topic, _, number = queue_parts(hit.id) or (hit.id, "", 0)
             return address("/questions/who-owned", topic=topic, queue=number, cluster=hit.cluster, group=hit.group_id)
