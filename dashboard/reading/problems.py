@@ -11,7 +11,7 @@ from dashboard.reading.questions import Reading
 from dashboard.reading.widespread_findings import widespread
 from streaming.tables.schema import Row
 from streaming.views.rebalance_costs import Cost, costs_before
-from streaming.views.related_findings import SOURCE_SILENT, Culprit, culprits, rebalances_of
+from streaming.views.related_findings import SOURCE_SILENT, FindingCulprit, culprits, rebalances_of
 from streaming.views.unwritten_findings import GONE_KIND, STOPPED_KIND, UNREADABLE_KIND
 from streaming.views.widespread import WidespreadKind
 
@@ -23,7 +23,7 @@ BLIND_KINDS = (GONE_KIND, STOPPED_KIND, UNREADABLE_KIND, SOURCE_SILENT)
 NAMED = 3
 
 
-class Problem(NamedTuple):
+class OpenProblem(NamedTuple):
     """One open finding.
 
     Attributes:
@@ -36,7 +36,7 @@ class Problem(NamedTuple):
     finding: Row
     follows: list[Row]
     rebalance: Row | None
-    culprits: list[Culprit]
+    culprits: list[FindingCulprit]
     cost: str
     is_stale: bool
 
@@ -52,7 +52,7 @@ class Problems(NamedTuple):
         is_cut: There are more open findings than were looked at.
     """
 
-    worst: list[Problem]
+    worst: list[OpenProblem]
     counts: dict[str, int]
     roots: int
     info: int
@@ -79,7 +79,7 @@ def problems(reading: Reading, cluster: str | None, most: int) -> Problems:
     unknown = unknown_clusters(reading)
     return Problems(
         worst=[
-            Problem(
+            OpenProblem(
                 row,
                 caused[row["finding_id"]],
                 rebalances.get(row["finding_id"]),

@@ -24,7 +24,7 @@ CulpritKind: TypeAlias = Literal["client", "member"]
 _REBALANCE = ("rebalance_id", "cluster", "group_id", "event_time", "trigger", "triggers", "generation")
 
 
-class Culprit(NamedTuple):
+class FindingCulprit(NamedTuple):
     """A client or member that a finding names, and what it says of it; empty if it says nothing."""
 
     kind: CulpritKind
@@ -114,20 +114,20 @@ def with_ways(reader: Reader, findings: Sequence[Row], most: int) -> list[Row]:
     ]
 
 
-def culprits(finding: Row) -> list[Culprit]:
+def culprits(finding: Row) -> list[FindingCulprit]:
     """Return the clients that a finding names, the busiest first, then its members, each once."""
     clients: Sequence[Row] = sorted(finding.get("clients") or (), key=lambda part: -(part["rebalances"] or 0))
     found = [
-        Culprit("client", part["client"], f"caused {part['rebalances']}" if part["rebalances"] else "")
+        FindingCulprit("client", part["client"], f"caused {part['rebalances']}" if part["rebalances"] else "")
         for part in clients
     ]
     named = {part["client"] for part in clients}
     for part in finding.get("members") or ():
         if part["client"] not in named:
-            found.append(Culprit("member", part["member_id"], part["detail"] or ""))
+            found.append(FindingCulprit("member", part["member_id"], part["detail"] or ""))
     for part in (finding.get("subscriptions") or ())[:1]:  # the rarest one
-        found += [Culprit("member", member, "another subscription") for member in part["members"] or ()]
+        found += [FindingCulprit("member", member, "another subscription") for member in part["members"] or ()]
     for part in finding.get("queues") or ():
         if part["member_id"]:
-            found.append(Culprit("member", part["member_id"], (part["reason"] or "").replace("_", " ")))
+            found.append(FindingCulprit("member", part["member_id"], (part["reason"] or "").replace("_", " ")))
     return [culprit for culprit in dict.fromkeys(found) if culprit.name]

@@ -67,8 +67,6 @@ def test_nothing_is_a_dash(kind: str, value: object) -> None:
         ("count", 0, "0"),
         ("span", 3_200, "3.2 s"),
         ("truth", False, '<span class="no">no</span>'),
-        ("status", "completed", "completed"),
-        ("status", "failed", '<span class="no">failed</span>'),
         ("findings", 0, '<span class="none">0</span>'),
         ("findings", 2, '<a href="/findings?cluster=c1&amp;group_id=g">2</a>'),
         ("code", "<a_b>", '<code><bdi class="id">&lt;a_b&gt;</bdi></code>'),
@@ -98,6 +96,12 @@ def test_messages_read_twice_are_counted_or_estimated() -> None:
         ((None, None), '<span class="none">–</span>'),
     ):
         assert cell("repeated", values[0], **dict(zip(names, values, strict=True))) == expected
+
+
+def test_a_rebalance_that_failed_is_marked() -> None:
+    row = {"triggers": [{"kind": "member_left", "member_id": "a"}], "trigger": "member_left", "group_id": "g"}
+    texts = [cell("cause", None, **row, status=status) for status in ("completed", "failed")]
+    assert ['<span class="no">failed</span>' in text for text in texts] == [False, True]
 
 
 def test_elements_of_their_own() -> None:
