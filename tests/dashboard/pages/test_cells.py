@@ -14,7 +14,7 @@ from dashboard.pages.cells import KINDS, health, members, outage, spark, table_r
 from dashboard.pages.page_columns import PageColumn
 from tests.dashboard.hostile import HOSTILE
 
-TEXTS = ("text", "name", "group", "cluster", "member", "status", "code", "queues", "prose", "raw", "health")
+TEXTS = ("text", "name", "group", "cluster", "member", "code", "queues", "prose", "raw", "health")
 ROW: dict[str, Any] = {"cluster": "c1", "group_id": "g", "rebalance_id": "r1", "trigger": "member_joined"}
 
 
