@@ -21,7 +21,7 @@ from dashboard.mcp.mcp_endpoint import McpEndpoint
 from dashboard.mcp.source import Source, ToolSettings
 from dashboard.metrics import router as metrics_router
 from dashboard.metrics.file_sums import FileSums
-from dashboard.pages import login, page_columns, question_pages, static_files
+from dashboard.pages import job_columns, login, page_columns, question_pages, search_page, static_files
 from dashboard.pages import page_routes as pages
 from dashboard.pages.errors import add_errors
 from dashboard.pages.templating import environment
@@ -47,6 +47,7 @@ ROUTERS: Sequence[APIRouter] = (
     stream.router,
     pages.router,
     question_pages.router,
+    search_page.router,
     login.router,
     static_files.router,
     question_answers.router,
@@ -114,7 +115,7 @@ def create_app(
     app.state.alerts = alerts or AlertsStatus()
     app.state.annotation_hook = hook
     app.state.templates = environment()
-    app.state.templates.globals["columns_of"] = page_columns
+    app.state.templates.globals.update(columns_of=page_columns, job_columns=job_columns)
     add_errors(app)
     for router in ROUTERS:
         app.include_router(router)

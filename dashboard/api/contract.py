@@ -155,6 +155,25 @@ CHURN = answered(
         )
     )
 )
+FLEET = answered(
+    row_schema(
+        named("cluster", hour=TIME, rebalances=LONG, outage_min_ms=LONG, outage_max_ms=LONG)
+        + named(unread_queues=LONG, stalled_queues=LONG)
+    )
+)
+FOUND = answered(
+    row_schema(
+        [
+            Column("kind", TEXT, "group, member, client, host, topic, queue, rebalance or finding"),
+            Column("name", TEXT, "Its name, or the text of a finding"),
+            Column("id", TEXT, "What the listing of its kind finds it by"),
+            Column("cluster", TEXT, "Its cluster"),
+            Column("group_id", TEXT, "Its group, or one that has it; empty if it has none"),
+            Column("note", TEXT, "What else is known of it"),
+            Column("is_open", TRUTH, "Whether it exists now"),
+        ]
+    )
+)
 DELAYS = answered(
     row_schema(named("cluster", hour=TIME, rebalances=LONG, median_ms=LONG, p95_ms=LONG, longest_ms=LONG))
 )
@@ -222,4 +241,6 @@ TIMELINE = object_answered(
     is_cut={"type": "boolean"},
     marks={"type": "array", "items": {"type": "object"}},
     annotations={"type": "array", "items": {"type": "object"}},
+    findings={"type": "array", "items": {"type": "object"}},
+    traits={"type": "object", "description": "host, version, workload: a value for each member; empty = not known"},
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Path, Query, Request
 from fastapi.responses import Response
@@ -10,6 +10,8 @@ from fastapi.responses import Response
 from dashboard.api import contract
 from dashboard.api.answers import csv_answer, following_address, json_answer, plain_json
 from dashboard.api.contract import ERRORS
+from dashboard.reading.activity import fleet
+from dashboard.reading.churn import churn, churn_rows
 from dashboard.reading.cluster_rows import cluster_rows
 from dashboard.reading.group_detail import current_members
 from dashboard.reading.group_timeline import timeline
@@ -17,9 +19,10 @@ from dashboard.reading.job_facts import delays
 from dashboard.reading.known_time import job_rows, present_rows
 from dashboard.reading.listing_query import BadQuestionError, piece, plain_rows, refuse_others, time_parameter
 from dashboard.reading.listings import LISTINGS, Listing
-from dashboard.reading.overview import churn, churn_rows
 from dashboard.reading.questions import Reading
 from dashboard.reading.rebalance_detail import rebalance_detail
+from dashboard.reading.search import search
+from dashboard.reading.time_range import TimeRange
 from streaming.tables.schema import Row
 from streaming.views.name_checks import one_group
 from streaming.views.progress import progress
@@ -88,13 +91,62 @@ def busiest(
     request: Request,
     cluster: Text = "",
     group_id: Text = "",
+    since: Time = "",
+    until: Time = "",
     format: Format = "json",  # noqa: A002 - as above
     limit: Limit = 40,
 ) -> Response:
-    """Return the busiest groups' rebalances for each hour of the last day; ``limit`` counts groups, ``total`` rows."""
-    reading, of_what = _reading(request), {"cluster": cluster or None, "group": group_id or None}
+    """Return the busiest groups' rebalances for each hour of the last day; ``limit`` counts groups, ``total`` rows.
+
+    With ``since`` or ``until`` for each bin of that range: ``hour`` is its beginning.
+    """
+    reading = _reading(request)
+    span = _range(reading, since, until) if since or until else None
+    of_what: dict[str, Any] = {"cluster": cluster or None, "group": group_id or None, "span": span}
     rows = plain_rows(churn(reading, **of_what, limit=min(limit, 1_000)))
     return _rows(rows, "churn", format, churn_rows(reading, **of_what))
+
+
+@router.get("/fleet", responses=contract.FLEET)
+def fleet_in_time(
+    request: Request,
+    cluster: Text = "",
+    since: Time = "",
+    until: Time = "",
+    format: Format = "json",  # noqa: A002 - as above
+) -> Response:
+    """Return each cluster by bins of a range, the last day by default: rebalances, outages, unread and stalled queues.
+
+    ``hour`` is the beginning of a bin; numbers are null where nothing was known of the cluster.
+    """
+    reading = _reading(request)
+    return _rows(plain_rows(fleet(reading, _range(reading, since, until), cluster or None)), "fleet", format)
+
+
+def _range(reading: Reading, since: str, until: str) -> TimeRange:
+    """Return the range between two times; the default range's bounds where they are empty.
+
+    Raises:
+        BadQuestionError: A text is no time, or the range is empty.
+    """
+    span = TimeRange.preset(reading)
+    until_ms = time_parameter("until", until) if until else span.until_ms
+    since_ms = time_parameter("since", since) if since else until_ms - span.span_ms
+    if not 0 <= since_ms < until_ms:
+        raise BadQuestionError("since: it is not before until")
+    return TimeRange(since_ms, until_ms)
+
+
+@router.get("/search", responses=contract.FOUND)
+def found(
+    request: Request,
+    q: Annotated[str, Query(max_length=200, description="a part of a name, of two characters or more")] = "",
+    format: Format = "json",  # noqa: A002 - as above
+    limit: Annotated[int, Query(ge=1, le=100, description="Hits of each kind at most")] = 25,
+) -> Response:
+    """Return groups, members, clients, hosts, topics, queues, rebalances and findings with a text in their names."""
+    rows = [hit._asdict() for hit in search(_reading(request), q, limit)]
+    return _rows(rows, "search", format)
 
 
 @router.get("/delays", responses=contract.DELAYS)

@@ -17,17 +17,20 @@ from dashboard.pages.page_addresses import (
     rebalance_address,
 )
 from dashboard.pages.page_columns import PageColumn
+from dashboard.pages.words import word
 from streaming.tables.schema import Row
 from streaming.terminal.causes import describe_cause
 from streaming.terminal.escape import printable
-from streaming.terminal.format import between
+from streaming.terminal.format import between, span_text
+from streaming.views.group_health import RESTLESS, RESTLESS_REBALANCES, RESTLESS_WITHIN_MS
 from streaming.views.group_state_texts import state_text
 from streaming.views.lag_ages import lag_age_text
 from streaming.views.phase_texts import phases_text
 
+UNKNOWN = Markup('<span class="none">unknown</span>')
 _ESTIMATED = Markup('<abbr title="estimated">~</abbr>')
 # How many characters of a text a cell shows.
-CAUSE_LENGTH, PROSE_LENGTH, SUMMARY_LENGTH, RAW_LENGTH, CLUSTER_LENGTH = 90, 400, 40, 4_000, 60
+NOTE_LENGTH, CAUSE_LENGTH, PROSE_LENGTH, SUMMARY_LENGTH, RAW_LENGTH, CLUSTER_LENGTH = 60, 90, 400, 40, 4_000, 60
 
 
 class Cell(NamedTuple):
@@ -122,16 +125,17 @@ def truth(value: bool | None) -> Markup:
 
 
 def spark(bars: Sequence[int]) -> Markup:
-    """Return bars, one per hour, as a small picture."""
+    """Return bars, one per bin of the range, as a small picture."""
     most = max(*bars, 1)
     drawn = "".join(
-        f'<rect x="{hour * 4}" y="{15 - 14 * bar // most}" width="3" height="{1 + 14 * bar // most}"/>'
-        for hour, bar in enumerate(bars)
+        f'<rect x="{place * 4}" y="{15 - 14 * bar // most}" width="3" height="{1 + 14 * bar // most}"/>'
+        for place, bar in enumerate(bars)
         if bar
     )
     width, counts = 4 * len(bars), " ".join(map(str, bars))
     return Markup(
-        f'<svg class="spark" viewBox="0 0 {width} 16" role="img" aria-label="Rebalances by hour: {counts}">'
+        f'<svg class="spark" viewBox="0 0 {width} 16" preserveAspectRatio="none" role="img"'
+        f' aria-label="Rebalances by step: {counts}">'
         f'{drawn}<rect class="floor" x="0" y="15.5" width="{width - 1}" height="0.5"/></svg>'
     )
 
@@ -146,7 +150,8 @@ def _text(cell: Cell) -> str:
 
 def _cause(cell: Cell) -> str:
     text = shown(describe_cause(cell.row["triggers"] or [], cell.row["group_id"], 40), CAUSE_LENGTH)
-    return f'<span class="cause {escape(cell.row["trigger"])}">{text}</span>'
+    failed = ' <span class="no">failed</span>' if cell.row.get("status") == "failed" else ""
+    return f'<span class="cause {escape(cell.row["trigger"])}">{text}</span>{failed}'
 
 
 def _lag(cell: Cell) -> str:
@@ -174,10 +179,6 @@ def _host(cell: Cell) -> str:
     return _link(host_address(name, cell.cluster), shown(cell.value)) if name else shown(cell.value)
 
 
-def _status(cell: Cell) -> str:
-    return str(escape(cell.value)) if cell.value == "completed" else f'<span class="no">{escape(cell.value)}</span>'
-
-
 def _annotation(cell: Cell) -> str:
     text, url = shown(cell.value, PROSE_LENGTH), cell.row.get("url") or ""
     # Anybody may have written it, so the page that it names learns nothing of this one.
@@ -191,11 +192,56 @@ def _raw(cell: Cell) -> str:
     return f'<details class="raw"><summary>{shown(cell.value, SUMMARY_LENGTH)}</summary><pre>{whole}</pre></details>'
 
 
+def _why(cell: Cell) -> str:
+    state = state_text(cell.row)
+    parts = [] if state == "stable" else [escape(state)]
+    if cell.row.get("condition") == RESTLESS:
+        parts.append(escape(f"{RESTLESS_REBALANCES} or more rebalances within {RESTLESS_WITHIN_MS // 60_000} min"))
+    parts += [word(kind) for kind in (cell.value or "").split()]
+    return Markup(", ").join(parts) or DASH
+
+
+def _finding(cell: Cell) -> str:
+    """Return what is wrong, the ways to its rebalance and to whom it names, and what to do."""
+    row = cell.row
+    ways = []
+    if (rebalance := row.get("began_with")) is not None:
+        text = "the rebalance with which it began" if rebalance["is_same_time"] else "the last rebalance before it"
+        ways.append(_link(rebalance_address(rebalance["rebalance_id"]), Markup(text)))
+    for kind, name, note in row.get("culprits", ()):
+        to = client_address(name, cell.cluster) if kind == "client" else member_address(name, cell.cluster)
+        ways.append(f"{_link(to, Markup(kind) + ' ' + shown(name))} {escape(printable(note[:NOTE_LENGTH]))}".rstrip())
+    links = f'<span class="ways note">{" ".join(f"<span>{way}</span>" for way in ways)}</span>' if ways else ""
+    advice = shown(row["advice"] or "–", PROSE_LENGTH)
+    return (
+        f'<span class="prose">{shown(cell.value, PROSE_LENGTH)}</span>{links}'
+        f"<details><summary>What to do</summary>{advice}</details>"
+    )
+
+
+def _until(cell: Cell) -> str:
+    opened_at = cell.row.get("opened_at")
+    lasted = "" if opened_at is None else f'<small class="note">after {span_text(cell.value - opened_at)}</small>'
+    return f"{when(cell.value)} {lasted}"
+
+
+def _compared(cell: Cell) -> str:
+    if cell.value is None:
+        return UNKNOWN
+    earlier = cell.row["rebalances_earlier"]
+    note = "" if earlier is None else f' <small class="note">({amount(earlier)})</small>'
+    return f"{amount(cell.value)}{note}"
+
+
 _CELLS: Mapping[str, Callable[[Cell], str]] = {
     "health": lambda cell: health(cell.value),
     "spark": lambda cell: spark(cell.value),
     "members": lambda cell: members(cell.row),
-    "group_state": lambda cell: shown(state_text(cell.row)),
+    "why": _why,
+    "finding": _finding,
+    "until": _until,
+    "compared": _compared,
+    "word": lambda cell: word(cell.value),
     "cause": _cause,
     "outage": lambda cell: outage(cell.row),
     "queue_outage": lambda cell: outage(cell.row, "queue_outage"),
@@ -215,7 +261,6 @@ _CELLS: Mapping[str, Callable[[Cell], str]] = {
     "span": lambda cell: span(cell.value),
     "count": lambda cell: amount(cell.value),
     "findings": _findings,
-    "status": _status,
     "code": lambda cell: f"<code>{shown(cell.value)}</code>",
     "rebalance_id": lambda cell: _link(rebalance_address(cell.value), shown(cell.value)),
     "queues": lambda cell: f'<span class="queues">{shown(cell.value, PROSE_LENGTH)}</span>',
@@ -227,5 +272,6 @@ _CELLS: Mapping[str, Callable[[Cell], str]] = {
 # Kinds of cells that are drawn from the whole row, even if their own field is empty.
 _OF_THE_ROW = frozenset(
     {"members", "cause", "outage", "queue_outage", "repeated", "waiting", "lag", "lag_age", "phases", "truth"}
+    | {"compared", "why"}
 )
 KINDS = frozenset(_CELLS)

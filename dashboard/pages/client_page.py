@@ -12,9 +12,12 @@ from dashboard.pages.page_addresses import API, address
 from dashboard.reading.listing_query import piece, plain_rows
 from dashboard.reading.listings import MEMBERS
 from dashboard.reading.questions import Reading
+from dashboard.reading.time_range import TimeRange
 from streaming.tables.errors import NotFoundError
 from streaming.tables.schema import Row
 from streaming.views.client_rebalances import caused_by
+from streaming.views.pods import with_pods
+from streaming.views.reader import Within
 from streaming.views.rebalance_costs import Cost
 
 SESSIONS = 100
@@ -29,12 +32,13 @@ _SESSION = (
 )
 
 
-def client_page(reading: Reading, column: str, name: str, cluster: str) -> dict[str, Any]:
+def client_page(reading: Reading, column: str, name: str, cluster: str, span: TimeRange) -> dict[str, Any]:
     """Return the sessions of a client or host under all member ids, and the rebalances that these helped to cause.
 
     Args:
         column: The column of ``members``: ``client``, or ``address`` for a host.
         cluster: Restricts the result to it; empty for all clusters.
+        span: If it is chosen, only its sessions and rebalances.
 
     Raises:
         NotFoundError: There is no such member.
@@ -43,21 +47,26 @@ def client_page(reading: Reading, column: str, name: str, cluster: str) -> dict[
     sessions = plain_rows(reading.columns("members", _SESSION, {"cluster": cluster or None, column: name}))
     if not sessions:
         raise NotFoundError(f"there is no {kind} {name}")
+    if span.is_chosen:
+        sessions = [row for row in sessions if span.meets(row["joined_at"], row["left_at"])]
     sessions.sort(key=lambda row: (-(row["joined_at"] or 0), row["cluster"], row["group_id"]))
     groups = list(dict.fromkeys((row["cluster"], row["group_id"]) for row in sessions))
     clients = sorted({row["client"] for row in sessions if row["client"]})
-    caused = _caused(reading, clients, groups[:GROUPS])
+    caused = _caused(reading, clients, groups[:GROUPS], span)
     by_client = caused_by(caused, clients)
     rows = sorted(plain_rows(caused), key=lambda row: (-row["event_time"], row["rebalance_id"]))
     cost = Cost()
     for row in rows:
         cost = cost.with_rebalance(row)
     chosen = {column: name, "cluster": cluster}
+    if span.is_chosen:
+        chosen |= {"since": str(span.since_ms), "until": str(span.until_ms)}
     return {
+        "is_of_all_times": True,
         "kind": kind,
         "name": name,
         "cluster": cluster,
-        "sessions": piece(reading, MEMBERS, chosen, limit=SESSIONS).rows,
+        "sessions": with_pods(reading.tables, piece(reading, MEMBERS, chosen, limit=SESSIONS).rows),
         "session_count": len(sessions),
         "open": sum(row["left_at"] is None for row in sessions),
         "member_ids": len({row["member_id"] for row in sessions}),
@@ -65,7 +74,7 @@ def client_page(reading: Reading, column: str, name: str, cluster: str) -> dict[
         "searched": min(len(groups), GROUPS),
         "ended": Counter(row["left_reason"] for row in sessions if row["left_reason"]).most_common(),
         "hosts": _names(row["address"] for row in sessions),
-        "versions": _names(" ".join(filter(None, (row["language"], row["client_version"]))) for row in sessions),
+        "client_versions": _names(" ".join(filter(None, (row["language"], row["client_version"]))) for row in sessions),
         "protocols": _names(row["protocol"] for row in sessions),
         "clients": _clients(sessions, by_client)[:CLIENTS],
         "client_count": len(clients),
@@ -77,9 +86,14 @@ def client_page(reading: Reading, column: str, name: str, cluster: str) -> dict[
     }
 
 
-def _caused(reading: Reading, clients: list[str], groups: Collection[tuple[str, str]]) -> pa.Table:
-    """Return the rebalances of these groups with one of the clients in a cause."""
-    where = {"cluster": {cluster for cluster, _ in groups}, "group_id": {group for _, group in groups}}
+def _caused(reading: Reading, clients: list[str], groups: Collection[tuple[str, str]], span: TimeRange) -> pa.Table:
+    """Return the rebalances of these groups with one of the clients in a cause, in a range that was chosen."""
+    where: dict[str, object] = {
+        "cluster": {cluster for cluster, _ in groups},
+        "group_id": {group for _, group in groups},
+    }
+    if span.is_chosen:
+        where |= {"event_time": Within(span.since_ms, span.until_ms)}
     sql = """
         select * from found
         where list_has_any(list_transform(coalesce(triggers, []), lambda part: part.client), ?)

@@ -5,12 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from dashboard.pages.page_addresses import API, address
+from dashboard.reading.activity import UNREAD_KINDS, groups_in
+from dashboard.reading.churn import churn
 from dashboard.reading.group_detail import group_detail
 from dashboard.reading.group_timeline import timeline
 from dashboard.reading.listing_query import piece, plain_rows
 from dashboard.reading.listings import ASSIGNMENTS, EPISODES, FINDINGS, MEMBERS, MINUTES
-from dashboard.reading.overview import churn
+from dashboard.reading.problems import NAMED
 from dashboard.reading.questions import ALL_ROWS, Reading
+from dashboard.reading.time_range import TimeRange
 from dashboard.reading.widespread_findings import widespread
 from streaming.tables.schema import Row
 from streaming.terminal.format import queue_name, queues_text
@@ -23,6 +26,7 @@ from streaming.views.group_state_texts import (
     state_text,
 )
 from streaming.views.lag_ages import group_lag_text
+from streaming.views.related_findings import with_ways
 
 # Each table on the page shows at most this many rows; the download has all of them.
 ROWS = 200
@@ -31,8 +35,8 @@ MINUTE_ROWS = 5_000
 LAST_REBALANCES = 25
 
 
-def group_page(reading: Reading, cluster: str, group: str) -> dict[str, Any]:
-    """Return a group with its members, queues, findings, rebalances and the last day.
+def group_page(reading: Reading, cluster: str, group: str, span: TimeRange) -> dict[str, Any]:
+    """Return a group with its members, queues, findings, rebalances, and what it did in a range.
 
     Raises:
         NotFoundError: There is no such group.
@@ -46,8 +50,12 @@ def group_page(reading: Reading, cluster: str, group: str) -> dict[str, Any]:
     sessions = piece(reading, MEMBERS, of_group, sort="-joined_at", limit=ROWS)
     past = piece(reading, FINDINGS, of_group, limit=1).total - findings.total
     episodes = piece(reading, EPISODES, of_group, limit=LAST_REBALANCES)
-    minutes = piece(reading, MINUTES, of_group, limit=MINUTE_ROWS)
-    drawn = timeline(reading, cluster, group)
+    inside = {"since": str(span.since_ms), "until": str(span.until_ms)}
+    minutes = piece(reading, MINUTES, of_group | inside, limit=MINUTE_ROWS)
+    # Unless a range is chosen, the timeline shows the part of the day in which there is anything.
+    since_ms, until_ms = (span.since_ms, span.until_ms) if span.is_chosen else (None, None)
+    drawn = timeline(reading, cluster, group, since_ms=since_ms, until_ms=until_ms)
+    counts = _counts(reading, cluster, group, span)
     new = {row["member_id"] for row in now if row["joined_at"] is None}
     offsets = [_placed(row) | {"is_new": row["member_id"] in new} for row in detail.progress]
     uncommitted = [row["queue"] for row in offsets if row["committed_offset"] is None]
@@ -58,6 +66,7 @@ def group_page(reading: Reading, cluster: str, group: str) -> dict[str, Any]:
         "state_text": state_text(found),
         "members": [_shown(member) for member in now[:ROWS]],
         "member_count": len(now),
+        "unowned": unowned_queues(findings.rows)[:ROWS],
         "queues": owners[:ROWS],
         "queue_count": len(owners),
         "progress": offsets[:ROWS],
@@ -73,7 +82,7 @@ def group_page(reading: Reading, cluster: str, group: str) -> dict[str, Any]:
         "is_reported": any(row["reported"] for row in owners),
         "has_reports": any(member["reported"] is not None for member in now),
         "widespread": [spread for spread in widespread(reading) if any(spread.has(row) for row in findings.rows)],
-        "findings": findings.rows,
+        "findings": with_ways(reading.tables, findings.rows, NAMED),
         "past_findings": past,
         "rebalances": last.rows,
         "rebalance_count": last.total,
@@ -89,7 +98,8 @@ def group_page(reading: Reading, cluster: str, group: str) -> dict[str, Any]:
         "minutes_drawn": len(minutes.rows),
         "minute_count": minutes.total,
         "has_outage": any(row["outage_max_ms"] or row["outage_min_ms"] for row in minutes.rows),
-        "hours": plain_rows(churn(reading, cluster=cluster, group=group)),
+        "hours": plain_rows(churn(reading, cluster=cluster, group=group, span=span)),
+        "counts": counts,
         "timeline": {
             name: drawn[name]
             for name in ("since", "until", "known_until", "origin", "origins", "is_cut", "marks_cut", "mark_count")
@@ -100,14 +110,11 @@ def group_page(reading: Reading, cluster: str, group: str) -> dict[str, Any]:
         "span_count": len(drawn["spans"]),
         "spans": _span_rows(drawn),
         "data": {
-            name: address(API + path, of_group)
-            for name, path in (
-                ("timeline", "timeline"),
-                ("churn", "churn"),
-                ("progress", "progress"),
-            )
+            "timeline": address(f"{API}timeline", of_group | (inside if span.is_chosen else {})),
+            "churn": address(f"{API}churn", of_group | inside),
+            "progress": address(f"{API}progress", of_group),
+            "minutes": address(f"{API}{MINUTES.name}", of_group | inside, limit=MINUTE_ROWS),
         }
-        | {"minutes": address(f"{API}{MINUTES.name}", of_group, limit=MINUTE_ROWS)}
         | {
             name: address(API + path, of_group, limit=reading.max_rows)
             for name, path in (("rebalances", "rebalances"), ("audits", "audits"), ("episodes", "episodes"))
@@ -120,8 +127,30 @@ def group_page(reading: Reading, cluster: str, group: str) -> dict[str, Any]:
     }
 
 
+def _counts(reading: Reading, cluster: str, group: str, span: TimeRange) -> Row:
+    """Return the rebalances of a group in a range, and in the span before it; null where they are not wholly known."""
+    sql = "select rebalances_range, rebalances_earlier, condition from found where cluster = ? and group_id = ?"
+    rows = plain_rows(reading.sql(sql, {"found": groups_in(reading, span)}, [cluster, group]))
+    return rows[0] if rows else {"rebalances_range": None, "rebalances_earlier": None, "condition": "unknown"}
+
+
 def _placed(row: Row) -> Row:
     return row | {"queue": queue_name(row["topic"], row["broker"], row["queue_id"])}
+
+
+def unowned_queues(findings: list[Row]) -> list[Row]:
+    """Return the queues that open findings name as those without an owner, or that nobody reads, each once."""
+    rows: dict[str, Row] = {}
+    for finding in findings:
+        if finding["kind"] in UNREAD_KINDS:
+            for queue in finding["queues"] or ():
+                name = queue_name(queue["topic"], queue["broker"], queue["queue_id"])
+                rows.setdefault(
+                    name,
+                    {"queue": name, "kind": finding["kind"], "since": finding["opened_at"]}
+                    | {"member_id": queue["member_id"], "reason": queue["reason"]},
+                )
+    return [rows[name] for name in sorted(rows)]
 
 
 def _span_rows(drawn: dict[str, Any]) -> list[Row]:
@@ -137,6 +166,9 @@ def _shown(member: Row) -> Row:
         f"{origin}_text": None if member[origin] is None else queues_text(member[origin])
         for origin in ("computed", "reported", "target")
     }
+    texts |= {f"{name}_text": ", ".join(member.get(name) or ()) or None for name in ("subscriptions", "strategies")}
+    library = member.get("client_library") or member.get("language")
+    texts["version_text"] = " ".join(filter(None, (library, member.get("client_version")))) or None
     return member | texts | {"held": len(held), "is_new": member["joined_at"] is None}
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from dashboard.pages.page_addresses import API, address
+from dashboard.pages.page_addresses import API, RANGE, address
 from dashboard.pages.page_columns import PageColumn
 from dashboard.reading.listing_query import BadQuestionError, piece, refuse_others
-from dashboard.reading.listings import Listing
+from dashboard.reading.listings import LISTINGS, SINCE, UNTIL, Listing
 from dashboard.reading.questions import Reading
+from dashboard.reading.time_range import TimeRange
 
 PAGE_ROWS = 100
 OWN = ("sort", "page")
@@ -37,11 +38,11 @@ def parameters_of(parameters: Mapping[str, str], listing: Listing) -> tuple[dict
     Raises:
         BadQuestionError: A parameter is unknown.
     """
-    refuse_others(parameters, (*listing.parameters, *OWN), "this page")
+    refuse_others(parameters, (*listing.parameters, *OWN, *RANGE), "this page")
     page = parameters.get("page") or "1"
     if not page.isascii() or not page.isdecimal() or len(page) > 7 or not 1 <= int(page) <= 1_000_000:
         raise BadQuestionError(f"page: {page[:50]!r} is no number of a page")
-    chosen = {name: value for name, value in parameters.items() if value and name not in OWN}
+    chosen = {name: value for name, value in parameters.items() if value and name not in (*OWN, *RANGE)}
     return chosen, Ordering(parameters.get("sort", ""), int(page))
 
 
@@ -53,11 +54,13 @@ def listing_page(
     parameters: Mapping[str, str],
     choices: Iterable[Choice] = (),
     defaults: Mapping[str, str] | None = None,
+    span: TimeRange | None = None,
 ) -> dict[str, Any]:
     """Return the values for the template of a listing.
 
     Args:
         defaults: Filters that apply unless the address has them.
+        span: The range of the page. If it is chosen, it selects rows, unless the address has ``since`` or ``until``.
 
     Raises:
         BadQuestionError: The address requests something that does not exist.
@@ -70,18 +73,30 @@ def listing_page(
         for name, value in {**(defaults or {}), **chosen}.items()
         if value != "any" or name not in listing.values
     }
+    is_timed = bool(listing.times) and not effective.keys() & {SINCE, UNTIL}
+    if span is not None and span.is_chosen and is_timed:
+        effective |= {SINCE: str(span.since_ms), UNTIL: str(span.until_ms)}
+    is_of_one = bool(effective.keys() & {"group_id", "rebalance_id"})
     offset = (ordering.page - 1) * PAGE_ROWS
     found = piece(reading, listing, effective, sort=sort, limit=PAGE_ROWS, offset=offset)
     pages = max(1, -(-found.total // PAGE_ROWS))
     here: dict[str, object] = {**chosen, "sort": ordering.sort}
     last = offset + len(found.rows)
+    # The API has fewer orders than the first page, and another default.
+    published = LISTINGS[listing.name]
+    is_same_order = sort.removeprefix("-") in published.orders and (
+        ordering.sort or listing.default == published.default
+    )
     cursor = ""
-    if last > reading.max_rows:
+    if last > reading.max_rows and is_same_order:
         # The rows from the first on would end before those that are shown.
         cursor = piece(reading, listing, effective, sort=sort, limit=1, offset=offset - 1).next_cursor or ""
-    data = address(f"{API}{listing.name}", effective, sort=ordering.sort, limit=reading.max_rows, cursor=cursor)
+    order = ordering.sort if is_same_order else ""
+    data = address(f"{API}{listing.name}", effective, sort=order, limit=reading.max_rows, cursor=cursor)
     return {
         "path": path,
+        # Unless a range is chosen, only the newest lists end at the default range.
+        "is_of_all_times": not (listing.is_recent and is_timed and not is_of_one) and bool(listing.times),
         "columns": columns,
         "rows": found.rows,
         "total": found.total,

@@ -2,10 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from urllib.parse import urlencode
 
 API = "/api/v1/"
+# The parameters of every page that name its range of time.
+RANGE = ("range", "from", "to")
+# Those of the page that is rendered: each address of another page gets them, so that the range stays.
+_KEPT: ContextVar[Mapping[str, str] | None] = ContextVar("kept", default=None)
+
+
+@contextmanager
+def keeping(parameters: Mapping[str, str]) -> Iterator[None]:
+    """Add these parameters to every address of a page that is made meanwhile."""
+    token = _KEPT.set(parameters)
+    try:
+        yield
+    finally:
+        _KEPT.reset(token)
 
 
 def address(path: str, parameters: Mapping[str, object] | None = None, **more: object) -> str:
@@ -16,6 +32,8 @@ def address(path: str, parameters: Mapping[str, object] | None = None, **more: o
         '/group?cluster=c&group=a%26b'
     """
     given = {**(parameters or {}), **more}
+    if not path.startswith("/api/"):
+        given = {**given, **{name: value for name, value in (_KEPT.get() or {}).items() if name not in given}}
     kept = {name: str(value) for name, value in given.items() if value not in (None, "")}
     return f"{path}?{urlencode(kept)}" if kept else path
 
@@ -43,6 +61,11 @@ def host_address(host: str, cluster: str | None = None) -> str:
 def rebalance_address(rebalance_id: str) -> str:
     """Return the address of a rebalance's page."""
     return address("/rebalance", id=rebalance_id)
+
+
+def finding_address(finding_id: str) -> str:
+    """Return the address of a finding, open or closed, in the list of findings."""
+    return address("/findings", finding_id=finding_id, open="any")
 
 
 def next_sort(order: str, current: str) -> str:

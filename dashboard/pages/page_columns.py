@@ -28,7 +28,6 @@ class PageColumn(NamedTuple):
     needs_any: tuple[str, ...] = ()
 
 
-_SPREAD = "most minus fewest queues of a member"
 _QUEUE_OUTAGE = "for how long nobody read the queue with the longest outage: at least and at most"
 _OUTAGE = "for how long nobody read queues, summed over them: at least and at most"
 _OF_QUEUE = "from the former owner's last progress to the new one's first possible: at least and at most"
@@ -37,8 +36,10 @@ _WAITING = "messages between the committed offset and the end of a queue when it
 _EPOCH = "the group epoch that the member is at; -2 is a static member that is away"
 _TARGET = "what the group's target assignment gives the member"
 _PROTOCOL = "that the member speaks: classic, consumer, share or streams"
-_STATE = "of a kind that is not followed the coordinator's, where its records show it"
+_WHY = "its state unless it is stable, of a kind that is not followed its coordinator's; kinds of its open findings"
 _SIBLINGS = "what became of the same client's, and its host's, sessions in other groups"
+_AGREES = "whether the reported assignment is the recomputed one"
+_RANGE = "rebalances in the range of the page; in brackets those in the equally long span before it, if that is known"
 _HOUR, _DAY = "rebalances of the last 60 minutes", "rebalances of the last 24 hours"
 
 
@@ -69,21 +70,25 @@ def _costs(*, are_sorted: bool) -> tuple[PageColumn, ...]:
 
 
 GROUPS = (
-    PageColumn("health", "Health", "health", "health"),
+    PageColumn("condition", "Health", "health", "health"),
     PageColumn("group_id", "Group", "group", "group_id"),
     PageColumn("cluster", "Cluster", "name", "cluster", wide=True),
-    PageColumn("state", "State", "group_state", "state", wide=True, hint=_STATE),
-    PageColumn("protocol", "Protocol", "text", wide=True, needs_any=("protocol",)),
+    PageColumn("finding_kinds", "Why", "why", wide=True, hint=_WHY),
     PageColumn("open_findings", "Findings", "findings", "open_findings"),
-    PageColumn("rebalances_hour", "Rebalances 1 h", "count", "rebalances_hour", hint=_HOUR),
-    PageColumn("rebalances_day", "24 h", "count", "rebalances_day", hint=_DAY),
-    PageColumn("hours", "By hour", "spark", wide=True),
+    PageColumn("rebalances_range", "Rebalances", "compared", "rebalances_range", hint=_RANGE),
+    PageColumn("bins", "In this range", "spark", wide=True),
     *_counts(
         ("members", "Members"), ("queues", "Queues"), ("idle_members", "Idle"), ("unassigned_queues", "Unassigned")
     ),
-    PageColumn("spread", "Spread", "count", "spread", wide=True, hint=_SPREAD),
     PageColumn("last_rebalance_at", "Last rebalance", "time", "last_rebalance_at", wide=True),
-    PageColumn("strategy", "Strategy", "name", "strategy", wide=True),
+)
+FLEET = (
+    PageColumn("hour", "From", "time"),
+    PageColumn("cluster", "Cluster", "name"),
+    PageColumn("rebalances", "Rebalances", "count"),
+    PageColumn("outage_max_ms", "Nobody read queues for", "outage", hint=_OUTAGE),
+    PageColumn("unread_queues", "Unread queues", "count", hint="named by open findings, the most of each group"),
+    PageColumn("stalled_queues", "Stalled queues", "count", hint="named by open findings, the most of each group"),
 )
 _CHANGE = (
     PageColumn("cause", "Cause", "cause", "trigger"),
@@ -91,11 +96,9 @@ _CHANGE = (
     PageColumn("members_after", "Members", "members", "members_after", wide=True),
     PageColumn("queues_moved", "Moved", "count", "queues_moved"),
     PageColumn("queue_outage_max_ms", "Longest outage", "queue_outage", "queue_outage_max_ms", hint=_QUEUE_OUTAGE),
-    PageColumn("outage_max_ms", "Outage", "outage", "outage_max_ms", wide=True, hint=_OUTAGE),
     *_costs(are_sorted=True),
-    PageColumn("began_at", "Phases", "phases", wide=True),
-    PageColumn("agrees", "Agrees", "truth", wide=True, hint="whether the reported assignment is the recomputed one"),
-    PageColumn("status", "Status", "status", "status", wide=True),
+    PageColumn("began_at", "Phases", "phases", wide=True, needs_any=("began_at", "joined_at", "completed_at")),
+    PageColumn("agrees", "Agrees", "truth", wide=True, hint=_AGREES, needs_any=("agrees",)),
 )
 REBALANCES = (
     PageColumn("event_time", "Time", "rebalance", "event_time"),
@@ -103,19 +106,26 @@ REBALANCES = (
     PageColumn("cluster", "Cluster", "name", "cluster", wide=True),
     *_CHANGE,
 )
+NEAR_REBALANCES = (
+    PageColumn("event_time", "Time", "rebalance"),
+    PageColumn("group_id", "Group", "group"),
+    PageColumn("cluster", "Cluster", "name", wide=True),
+    PageColumn("trigger", "Cause", "cause"),
+    PageColumn("members_after", "Members", "members", wide=True),
+    PageColumn("queues_moved", "Moved", "count"),
+)
 GROUP_REBALANCES = (PageColumn("event_time", "Time", "rebalance", "event_time"), *_CHANGE)
 FINDINGS = (
     PageColumn("severity", "Severity", "health", "severity"),
-    PageColumn("kind", "Kind", "code", "kind", wide=True),
+    PageColumn("kind", "Kind", "word", "kind", wide=True),
     PageColumn("group_id", "Group", "group", "group_id"),
     PageColumn("cluster", "Cluster", "name", "cluster", wide=True),
-    PageColumn("message", "What is wrong", "prose"),
-    PageColumn("advice", "What to do", "prose", wide=True),
+    PageColumn("message", "What is wrong, and what to do", "finding"),
     PageColumn("opened_at", "Since", "time", "opened_at"),
-    PageColumn("closed_at", "Until", "time", "closed_at", wide=True),
+    PageColumn("closed_at", "Until", "until", "closed_at", hint="a dash: it is open"),
 )
 EPISODES = (
-    PageColumn("kind", "Kind", "code"),
+    PageColumn("kind", "Kind", "word"),
     PageColumn("began_at", "From", "time"),
     PageColumn("closed_at", "Over", "time", wide=True),
     PageColumn("rebalances", "Rebalances", "count"),
@@ -142,6 +152,10 @@ MEMBERS = (
     PageColumn("reported_text", "Reported", "queues", wide=True),
     PageColumn("agrees", "Agrees", "truth", wide=True),
     PageColumn("target_text", "Target", "queues", wide=True, hint=_TARGET, needs_any=("target",)),
+    PageColumn("subscriptions_text", "Subscribes to", "queues", wide=True, needs_any=("subscriptions_text",)),
+    PageColumn("strategies_text", "Strategies", "queues", wide=True, needs_any=("strategies_text",)),
+    PageColumn("version_text", "Version", "text", wide=True, needs_any=("version_text",)),
+    PageColumn("session_timeout_ms", "Session timeout", "span", wide=True, needs_any=("session_timeout_ms",)),
     PageColumn("epoch", "Epoch", "count", wide=True, hint=_EPOCH, needs_any=("epoch",)),
     PageColumn("protocol", "Protocol", "text", wide=True, hint=_PROTOCOL, needs_any=("protocol",)),
     PageColumn("joined_at", "Joined", "time"),
@@ -156,7 +170,7 @@ SESSIONS = (
     PageColumn("instance_id", "Instance", "name", wide=True),
     PageColumn("joined_at", "Joined", "time", "joined_at"),
     PageColumn("left_at", "Left", "time", "left_at"),
-    PageColumn("left_reason", "How", "text", wide=True),
+    PageColumn("left_reason", "How", "word", wide=True),
     PageColumn("last_heartbeat_at", "Last heartbeat", "time", wide=True),
     *_PODS,
 )
@@ -168,6 +182,13 @@ CLIENTS = (
     PageColumn("rebalances", "Rebalances caused", "count"),
 )
 GROUP_SESSIONS = tuple(column for column in SESSIONS if column.name not in ("group_id", "cluster"))
+UNOWNED = (
+    PageColumn("queue", "Queue", "name"),
+    PageColumn("kind", "Finding", "word"),
+    PageColumn("member_id", "Assigned to", "member"),
+    PageColumn("reason", "Why that one does not read it", "word"),
+    PageColumn("since", "Since", "time"),
+)
 QUEUES = (
     PageColumn("queue", "Queue", "name"),
     PageColumn("computed", "Computed owner", "member"),
@@ -196,7 +217,7 @@ HELD = (
     PageColumn("valid_from", "Since", "time"),
 )
 CAUSES = (
-    PageColumn("kind", "Kind", "code"),
+    PageColumn("kind", "Kind", "word"),
     PageColumn("member_id", "Member", "member"),
     PageColumn("client", "Client", "client"),
     PageColumn("recent_text", "Within the hour", "prose", needs_any=("recent_text",)),
@@ -230,8 +251,8 @@ OUTAGES = (
 )
 AUDITS = (
     PageColumn("event_time", "Generation of", "rebalance", "event_time"),
-    PageColumn("verdict", "Verdict", "code", "verdict"),
-    PageColumn("reason", "Likely reason", "code"),
+    PageColumn("verdict", "Verdict", "word", "verdict"),
+    PageColumn("reason", "Likely reason", "word"),
     PageColumn("queues_differing", "Differing", "count", "queues_differing"),
     PageColumn("missing", "Missing", "count", wide=True),
     PageColumn("duplicate", "Duplicate", "count", wide=True),
@@ -240,88 +261,19 @@ AUDITS = (
 )
 AUDITED_QUEUES = (
     PageColumn("queue", "Queue", "name"),
-    PageColumn("kind", "Kind", "code"),
+    PageColumn("kind", "Kind", "word"),
     PageColumn("expected_text", "Expected", "queues"),
     PageColumn("reported_text", "Reported", "queues"),
 )
 REJECTED = (
     PageColumn("seen_at", "Seen", "time", "seen_at"),
-    PageColumn("reason", "Reason", "code", "reason"),
+    PageColumn("reason", "Reason", "word", "reason"),
     PageColumn("detail", "Detail", "prose"),
     PageColumn("cluster", "Cluster", "name", "cluster", wide=True),
     PageColumn("group_id", "Group", "name", wide=True),
     PageColumn("source", "Source", "name", wide=True),
     PageColumn("position", "Position", "name", wide=True),
     PageColumn("raw", "Input", "raw"),
-)
-DELAYS = (
-    PageColumn("hour", "Hour", "time"),
-    PageColumn("cluster", "Cluster", "name"),
-    PageColumn("rebalances", "Rebalances", "count"),
-    PageColumn("median_ms", "Median", "span"),
-    PageColumn("p95_ms", "95 %", "span"),
-    PageColumn("longest_ms", "Longest", "span"),
-)
-JOBS = (
-    PageColumn("state", "State", "text"),
-    PageColumn("since", "Since", "time"),
-    PageColumn("text", "What it does", "timed"),
-    PageColumn("host", "Host", "name"),
-    PageColumn("pid", "Process", "code"),
-    PageColumn("last_seen_at", "Last report", "time", hint="of a job that is not alive"),
-    PageColumn("unknown_after_ms", "Gone after", "span", hint="so long without a report"),
-    PageColumn("note", "Clocks", "timed", needs_any=("note",)),
-    PageColumn("app_id", "Checkpoint", "name", wide=True),
-)
-PRESENT = (
-    PageColumn("cluster", "Cluster", "cluster"),
-    PageColumn("system", "System", "text", wide=True),
-    PageColumn("text", "Present", "timed"),
-)
-GROUP_SOURCES = (
-    PageColumn("cluster", "Cluster", "name"),
-    PageColumn("taken", "Source of its groups, and why", "prose"),
-)
-CLOCKS = (
-    PageColumn("cluster", "Cluster", "name"),
-    PageColumn("newest_event", "Newest event time", "time"),
-    PageColumn("last_batch", "Last batch", "count"),
-    PageColumn("batches", "Batches with changes", "count"),
-    PageColumn("changes", "Changes", "count"),
-)
-SOURCES = (
-    PageColumn("source", "Source", "name"),
-    PageColumn("cluster", "Cluster", "name"),
-    PageColumn("reason", "Reason", "code"),
-    PageColumn("inputs", "Inputs", "count"),
-    PageColumn("last_at", "Last", "time"),
-)
-BATCHES = (
-    PageColumn("at", "Commit", "time"),
-    PageColumn("batches", "Batches", "count"),
-    PageColumn("events", "Events", "count"),
-    PageColumn("triggerExecution", "A batch took", "span"),
-    PageColumn("latestOffset", "Listing", "span", wide=True),
-    PageColumn("queryPlanning", "Planning", "span", wide=True),
-    PageColumn("walCommit", "Offset log", "span", wide=True),
-    PageColumn("addBatch", "Computing and writing", "span"),
-    PageColumn("writing", "of it tables", "span", wide=True),
-    PageColumn("commitOffsets", "Commit log", "span", wide=True),
-)
-COMMITS = (
-    PageColumn("at", "Time", "time"),
-    PageColumn("table", "Table", "code"),
-    PageColumn("version", "Version", "count"),
-    PageColumn("operation", "Operation", "text"),
-    PageColumn("rows", "Rows", "count"),
-    PageColumn("took_ms", "Took", "span"),
-)
-TABLES = (
-    PageColumn("table", "Table", "code"),
-    PageColumn("comment", "A row is", "prose", wide=True),
-    PageColumn("version", "Version", "count"),
-    PageColumn("files", "Files", "count"),
-    PageColumn("bytes", "Bytes", "count"),
 )
 CLUSTERS = (
     PageColumn("cluster", "Cluster", "cluster"),
@@ -367,7 +319,7 @@ SPANS = (
 CHURN = (
     PageColumn("group_id", "Group", "group"),
     PageColumn("cluster", "Cluster", "name", wide=True),
-    PageColumn("hour", "Hour", "time"),
+    PageColumn("hour", "From", "time"),
     PageColumn("rebalances", "Rebalances", "count"),
     PageColumn("queues_moved", "Moved", "count"),
 )

@@ -8,14 +8,16 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from dashboard.pages.listing_page import PAGE_ROWS
-from dashboard.pages.page_addresses import API, address
+from dashboard.pages.page_addresses import API, RANGE, address
 from dashboard.pages.page_columns import PageColumn
 from dashboard.pages.page_routes import page
 from dashboard.questions.answer import Answer, kept_answer, kept_total
 from dashboard.questions.catalog import DIALECTS, NUMBERS, PARAMETERS, TIMES, Question, question, questions
 from dashboard.questions.parameters import bounded, given_in
 from dashboard.reading.listing_query import BadQuestionError, refuse_others
+from dashboard.reading.listings import SINCE, UNTIL
 from dashboard.reading.questions import Reading
+from dashboard.reading.time_range import TimeRange
 from streaming.machine.clock import now_ms
 
 router = APIRouter(include_in_schema=False)
@@ -26,20 +28,25 @@ _KINDS = {"cluster": "cluster", "group_id": "group", "member_id": "member", "reb
 @router.get("/questions")
 def all_questions(request: Request) -> Response:
     """Show the list of questions."""
-    refuse_others((key for key, _ in request.query_params.multi_items()), (), "this page")
-    return page(request, "questions.html", lambda _: {"questions": list(questions().values())})
+    refuse_others((key for key, _ in request.query_params.multi_items()), RANGE, "this page")
+    return page(
+        request, "questions.html", lambda _reading, _span: {"has_range": False, "questions": list(questions().values())}
+    )
 
 
 @router.get("/questions/{name}")
 def one_question(request: Request, name: str) -> Response:
     """Show a question with its answer."""
     chosen = question(name)
-    refuse_others((key for key, _ in request.query_params.multi_items()), chosen.parameters, chosen.name)
-    texts = dict(request.query_params)
+    refuse_others((key for key, _ in request.query_params.multi_items()), (*chosen.parameters, *RANGE), chosen.name)
+    texts = {name: value for name, value in request.query_params.items() if name not in RANGE}
+    is_timed = {SINCE, UNTIL} <= set(chosen.parameters) and not any(texts.get(name) for name in (SINCE, UNTIL))
 
-    def compute(reading: Reading) -> dict[str, Any]:
+    def compute(reading: Reading, span: TimeRange) -> dict[str, Any]:
         try:
             given = given_in(chosen, texts, now_ms())
+            if is_timed and span.is_chosen:
+                given |= {SINCE: span.since_ms, UNTIL: span.until_ms}
             if not _lacks(chosen, given):
                 given = bounded(chosen, given, reading.max_rows)
             found = kept_answer(reading, chosen, given) if not _lacks(chosen, given) else None
@@ -47,14 +54,17 @@ def one_question(request: Request, name: str) -> Response:
         except ValueError as error:
             raise BadQuestionError(str(error)) from error
         shown = {key: value for key, value in texts.items() if value}
+        asked = {name: str(given[name]) for name in (SINCE, UNTIL) if name in given}
         return {
+            "has_range": is_timed,
+            "is_of_all_times": True,
             "question": chosen,
             "fields": [_field(each, shown) for each in chosen.parameters],
             "columns": [] if found is None else _columns(found),
             "rows": None if found is None else found.rows[:PAGE_ROWS],
             "total": 0 if found is None else kept_total(reading, chosen, given, found),
             "sql": sql,
-            "data": address(f"{API}questions/{name}", shown),
+            "data": address(f"{API}questions/{name}", shown | asked),
         }
 
     return page(request, "question.html", compute)

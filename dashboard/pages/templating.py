@@ -11,9 +11,10 @@ import jinja2
 from dashboard.pages import cells, page_addresses
 from dashboard.pages.elements import amount, shown, span, timed, when
 from dashboard.pages.page_columns import filled_columns
+from dashboard.pages.words import word
 from streaming.terminal.causes import describe_cause
 from streaming.terminal.escape import printable
-from streaming.terminal.format import queues_text
+from streaming.terminal.format import counted, queues_text, span_text, time_text
 from streaming.views.phase_texts import phases_text, times_text
 
 FOLDER = Path(__file__).resolve().parents[1]
@@ -39,7 +40,7 @@ def environment() -> jinja2.Environment:
         lstrip_blocks=True,
     )
     found.filters.update(shown=shown, when=when, amount=amount, span=span, queues=queues_text, cause=describe_cause)
-    found.filters.update(timed=timed)
+    found.filters.update(timed=timed, counted=counted, word=word, long=span_text, clock=time_text)
     found.filters.update(phases=phases_text, phase_times=times_text)
     functions: dict[str, Any] = {
         name: getattr(page_addresses, name)

@@ -6,17 +6,21 @@ from typing import Any
 
 import pyarrow as pa
 
-from dashboard.reading.listing_query import plain_rows
+from dashboard.reading.listing_query import piece, plain_rows
+from dashboard.reading.listings import FINDINGS
 from dashboard.reading.questions import Reading
 from dashboard.reading.window import last_day_of
 from streaming.machine.clock import now_ms
+from streaming.tables.schema import Row
 from streaming.terminal.causes import describe_cause
 from streaming.terminal.format import queue_name
+from streaming.views.pods import with_pods
 from streaming.views.reader import Within
 from streaming.views.related_annotations import AnnotationSpans, Happening, concerned_members, near, related, shown_text
 
 MAX_SPANS = 50_000
 MAX_MARKS = 2_000
+MAX_FINDINGS = 200
 # An empty span after the last knowledge is shown, at most this fraction of the span before it.
 _UNKNOWN_PART = 5
 _COLUMNS = ("topic", "broker", "queue_id", "member_id", "origin", "valid_from", "valid_to")
@@ -53,7 +57,9 @@ def timeline(
         ``spans``: [queue, member, from, to] with times in epoch ms and null for a span that is open; at most
         ``MAX_SPANS``, the newest; ``is_cut`` whether there are more. ``marks``: at most ``MAX_MARKS``, the newest of
         ``mark_count``; ``marks_cut`` whether there are more. ``annotations``: those that concern the group, at most
-        ``MAX_MARKS``, with ``at`` and ``until``, null if it is not known. ``known_until``: the end of the knowledge of
+        ``MAX_MARKS``, with ``at`` and ``until``, null if it is not known. ``findings``: the newest ``MAX_FINDINGS``
+        that were open within it. ``traits``: what members may be coloured by, with a value for each member, empty if
+        it is not known. ``known_until``: the end of the knowledge of
         an unknown cluster, in epoch ms; nothing is drawn beyond it. It is null while the cluster is known, and for a
         recording.
     """
@@ -82,6 +88,7 @@ def timeline(
             # The empty space beyond the last knowledge shows that there is none.
             until = max(known_until + 1_000, min(now_ms(), known_until + (known_until - since) // _UNKNOWN_PART))
         marks = [mark for mark in marks if since <= mark["at"] < until]
+    members = [member for (member,) in _named(reading, found, "member", ("member_id",))]
     return {
         "origin": shown,
         "origins": origins,
@@ -92,14 +99,47 @@ def timeline(
             queue_name(topic, broker, queue_id)
             for topic, broker, queue_id in _named(reading, found, "queue", ("topic", "broker", "queue_id"))
         ],
-        "members": [member for (member,) in _named(reading, found, "member", ("member_id",))],
+        "members": members,
+        "traits": _traits(reading, where, since, until, members),
         "spans": [list(span) for span in zip(*columns, strict=True)],
         "is_cut": is_cut,
         "marks": marks,
         "mark_count": mark_count,
         "marks_cut": mark_count > MAX_MARKS,
         "annotations": _annotations(reading, cluster, group, since, until),
+        "findings": _findings(reading, where, since, until),
     }
+
+
+def _findings(reading: Reading, where: dict[str, str], since: int, until: int) -> list[dict[str, Any]]:
+    """Return the newest findings of a group that were open within a window, in the order of their times."""
+    bounds = {"since": str(since), "until": str(until)}
+    found = piece(reading, FINDINGS, where | bounds, sort="-opened_at", limit=MAX_FINDINGS).rows
+    return [
+        {"id": row["finding_id"], "at": row["opened_at"], "until": row["closed_at"]}
+        | {"kind": row["kind"], "severity": row["severity"], "text": row["message"]}
+        for row in reversed(found)
+    ]
+
+
+def _traits(
+    reading: Reading, where: dict[str, str], since: int, until: int, members: list[str]
+) -> dict[str, list[str]]:
+    """Return hosts, versions, workloads of members by their last session in a window, those of which one is known."""
+    within = {"joined_at": Within(until_ms=until + 1), "left_at": Within(since_ms=since, or_null=True)}
+    rows = reading.tables.rows("members", where=where | within)
+    last = {row["member_id"]: row for row in with_pods(reading.tables, sorted(rows, key=lambda row: row["joined_at"]))}
+    found = {
+        "host": [last.get(member, {}).get("address") or "" for member in members],
+        "version": [_version(last.get(member, {})) for member in members],
+        "workload": [last.get(member, {}).get("workload") or "" for member in members],
+    }
+    return {name: values for name, values in found.items() if any(values)}
+
+
+def _version(row: Row) -> str:
+    names = (row.get("client_library") or row.get("language"), row.get("client_version"))
+    return " ".join(filter(None, names))
 
 
 def _annotations(reading: Reading, cluster: str, group: str, since: int, until: int) -> list[dict[str, Any]]:

@@ -85,8 +85,6 @@ select cluster, group_id, epoch_ms(event_time) // {hour} * {hour} as hour, count
     count(*) filter (epoch_ms(event_time) >= {first.hour_ms}) as recent
 from rebalances where epoch_ms(event_time) >= {first.day_ms} group by all
 """
-# A heat map and its table show the hours of at most this many groups.
-BUSIEST = 40
 _TABLES = ("groups", "findings", "rebalances")
 
 
@@ -123,7 +121,7 @@ def overview(reading: Reading) -> pa.Table:
 
 
 def _unknown(reading: Reading) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    return unknown_clusters(reading), ended_before(reading, last_day(reading))
+    return unknown_clusters(reading), ended_before(reading, last_day(reading).now_ms)
 
 
 def _with_health(reading: Reading, rows: pa.Table) -> pa.Table:
@@ -180,33 +178,3 @@ def clusters(reading: Reading) -> pa.Table:
     parameters = [*_places(many), *map(list, unknown)]
     key = ("clusters", *_time(reading), many, unknown)
     return reading.kept(key, _TABLES, lambda: reading.sql(sql, {"overview": overview(reading)}, parameters))
-
-
-def churn_rows(reading: Reading, *, cluster: str | None = None, group: str | None = None) -> int:
-    """Return the number of rows that ``churn`` has for all groups."""
-    sql = "select count(*) as n from hours where (? is null or cluster = ?) and (? is null or group_id = ?)"
-    count: int = reading.sql(sql, {"hours": hours(reading)}, [cluster, cluster, group, group])["n"][0].as_py()
-    return count
-
-
-def churn(reading: Reading, *, cluster: str | None = None, group: str | None = None, limit: int = BUSIEST) -> pa.Table:
-    """Return the busiest groups' rebalances for each hour of the last day: cluster, group_id, hour, rebalances, ..."""
-    sql = """
-        with wanted as (select * from hours where (? is null or cluster = ?) and (? is null or group_id = ?)),
-        busiest as (
-            select cluster, group_id, sum(rebalances) as total from wanted group by all
-            order by total desc, cluster, group_id limit ?
-        )
-        select cluster, group_id, hour, rebalances, queues_moved, outage_min_ms, outage_max_ms
-        from wanted join busiest using (cluster, group_id) order by total desc, cluster, group_id, hour
-    """
-    return reading.sql(sql, {"hours": hours(reading)}, [cluster, cluster, group, group, limit])
-
-
-def churning(reading: Reading, *, cluster: str | None = None) -> int:
-    """Return the number of groups that rebalanced within the last day."""
-    sql = """
-        select count(*) as groups from (select distinct cluster, group_id from hours where ? is null or cluster = ?)
-    """
-    (row,) = reading.sql(sql, {"hours": hours(reading)}, [cluster, cluster]).to_pylist()
-    return int(row["groups"])

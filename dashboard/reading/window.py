@@ -73,10 +73,10 @@ def last_day_of(reading: Reading, cluster: str) -> Window:
     return _day_until(now if end is None else end, is_live=is_live)
 
 
-def ended_before(reading: Reading, window: Window) -> tuple[str, ...]:
-    """Return the clusters that have been unknown for a minute of a window, so that their last changes are unknown."""
-    ends = {name: known_end(reading, name, window.now_ms) for name in unknown_clusters(reading)}
-    return tuple(name for name, end in ends.items() if end is None or end < window.now_ms - MINUTE_MS)
+def ended_before(reading: Reading, end_ms: int) -> tuple[str, ...]:
+    """Return the clusters that were unknown for a minute before a time, so that the changes up to it are unknown."""
+    ends = {name: known_end(reading, name, end_ms) for name in unknown_clusters(reading)}
+    return tuple(name for name, end in ends.items() if end is None or end < end_ms - MINUTE_MS)
 
 
 def _day_until(end: int, *, is_live: bool) -> Window:

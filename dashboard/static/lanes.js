@@ -1,14 +1,24 @@
 // Swimlanes: queues by time, each span in the colour of its owner, each rebalance a mark. Drawn on a canvas, because
 // a chart library lays out every span anew for each frame of a pan.
 import { annotationAt, drawAnnotations } from "./annotations.js";
-import { css, read } from "./shared.js";
+import { drawFindings, drawMarks, findingAt } from "./marks.js";
+import { css, palette, read, showRange } from "./shared.js";
 
-const LEFT = 150, TOP = 24, BOTTOM = 20, LANE = 16, THIN = 3, LEGEND = 40, NEAR = 6;
+const LEFT = 150, TOP = 24, BOTTOM = 20, LANE = 16, THIN = 3, LEGEND = 40, NEAR = 6, LABELLED = 60;
 const drawn = new WeakMap();
 
 const clean = (text) => text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, "\u00b7");
 const short = (text, length) => (text.length > length ? `${text.slice(0, length - 9)}…${text.slice(-8)}` : text);
 const clamp = (value, least, most) => Math.max(least, Math.min(most, value));
+
+// A colour with a part of another one, both as #rrggbb.
+function mixed(colour, other, part) {
+  const [from, to] = [colour, other].map((hex) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16)));
+  return `#${from.map((value, at) => Math.round(value + (to[at] - value) * part).toString(16).padStart(2, "0")).join("")}`;
+}
+
+// Whether white can be read on a colour better than black.
+const isDark = (hex) => [0.3, 0.59, 0.11].reduce((sum, part, at) => sum + part * parseInt(hex.slice(1 + 2 * at, 3 + 2 * at), 16), 0) < 130;
 
 class Lanes {
   constructor(place, timeText) {
@@ -21,7 +31,8 @@ class Lanes {
     this.view = null; // the times at the edges; null = all
     this.scroll = 0;
     this.lane = LANE;
-    this.chosen = -1; // a member
+    this.chosen = -1; // a colour: a member, or what several members share
+    this.trait = "";
     this.mark = -1;
     this.listen();
   }
@@ -31,24 +42,49 @@ class Lanes {
     const address = this.place.dataset.source + (origin ? `&origin=${encodeURIComponent(origin)}` : "");
     const data = await read(address);
     if (!data) return;
-    const chosen = this.data?.members[this.chosen];
+    const chosen = this.values?.[this.chosen];
     const mark = this.data?.marks[this.mark]?.id;
     this.data = data;
-    this.chosen = chosen === undefined ? -1 : data.members.indexOf(chosen);
+    this.colourBy();
+    this.chosen = chosen === undefined ? -1 : this.values.indexOf(chosen);
     this.mark = mark === undefined ? -1 : data.marks.findIndex((entry) => entry.id === mark);
-    this.byQueue = data.queues.map(() => []);
+    const byQueue = data.queues.map(() => []);
     // Of an unknown cluster nothing is drawn beyond the last knowledge of it.
     this.known = data.known_until ?? Infinity;
-    for (const span of data.spans) if (span[2] < this.known) this.byQueue[span[0]].push(span);
-    for (const spans of this.byQueue) spans.sort((a, b) => a[2] - b[2]);
-    this.names = data.queues.map((name) => clean(short(name, 22)));
+    for (const span of data.spans) if (span[2] < this.known) byQueue[span[0]].push(span);
+    for (const spans of byQueue) spans.sort((a, b) => a[2] - b[2]);
+    const order = this.orderOf(byQueue);
+    this.byQueue = order.map((queue) => byQueue[queue]);
+    this.names = order.map((queue) => clean(short(data.queues[queue], 22)));
+    // As high as its lanes, up to what a screen has.
+    this.place.style.height = `${clamp(TOP + BOTTOM + LANE * data.queues.length, 100, innerWidth < 760 ? 340 : 420)}px`;
     this.legend();
     this.draw();
   }
 
-  // Hues as far apart as can be, whatever their number.
-  colour(member, isDark = css("--page") === "#12171d") {
-    return `hsl(${(member * 137.508 + 195) % 360} ${isDark ? 42 : 48}% ${(isDark ? 52 : 56) + (member % 3) * 6}%)`;
+  // What members are coloured by: themselves, or their host, version or workload, as far as it is known.
+  colourBy() {
+    const { members, traits } = this.data, own = traits[this.trait] ?? members;
+    this.values = [...new Set(own.map((value) => value || "not known"))];
+    this.key = own.map((value) => this.values.indexOf(value || "not known"));
+    const select = this.figure.querySelector("[data-lane-colour]"), names = ["", ...Object.keys(traits)];
+    if (select && select.options.length !== names.length) {
+      select.replaceChildren(...names.map((name) => new Option(name || "member", name, false, name === this.trait)));
+    }
+  }
+
+  // The queues in the order of their lanes: by name, or those with the same owner, as coloured, beside each other.
+  orderOf(byQueue) {
+    const order = byQueue.map((_, queue) => queue);
+    if (this.figure.querySelector("[data-lane-order]")?.value !== "owner") return order;
+    const last = byQueue.map((spans) => (spans.length ? this.key[spans.at(-1)[1]] : Infinity));
+    return order.sort((a, b) => last[a] - last[b] || a - b);
+  }
+
+  // Colours that everybody can distinguish; of more than there are, the next ones are paler, and names on the spans decide.
+  colour(value) {
+    const colours = this.colours ?? palette(), round = Math.floor(value / colours.length) % 3;
+    return round ? mixed(colours[value % colours.length], css("--panel"), 0.3 * round) : colours[value % colours.length];
   }
 
   get begin() { return this.view?.[0] ?? this.data.since; }
@@ -86,9 +122,11 @@ class Lanes {
     pen.rect(0, TOP, width, this.room);
     pen.clip();
     const gap = lane > 8 ? 2 : lane > 3 ? 1 : 0;
-    const isDark = css("--page") === "#12171d";
-    const colours = this.data.members.map((_, member) => (this.chosen >= 0 && this.chosen !== member ? line : this.colour(member, isDark)));
+    this.colours = palette();
+    const colours = this.key.map((value) => (this.chosen >= 0 && this.chosen !== value ? line : this.colour(value)));
+    const inks = this.values.map((_, value) => (isDark(this.colour(value)) ? "#ffffff" : "#10161c"));
     this.rects = 0;
+    this.labels = this.values.map((name) => clean(short(name, 24)));
     if (lane <= THIN) {
       pen.restore();
       this.pixels(colours, scale, ratio);
@@ -99,6 +137,10 @@ class Lanes {
           pen.fillStyle = colours[member];
           pen.fillRect(from, y + gap / 2, Math.max(1, to - from - (to - from > 3 ? 1 : 0)), lane - gap);
           this.rects += 1;
+          if (lane >= 11 && to - from > LABELLED && colours[member] !== line) {
+            pen.fillStyle = inks[this.key[member]];
+            pen.fillText(this.labels[this.key[member]], from + 4, y + lane / 2, to - from - 8);
+          }
         }
         if (lane >= 11) {
           pen.fillStyle = soft;
@@ -109,7 +151,8 @@ class Lanes {
     }
     this.unknown(soft, line);
     this.axis(soft, line, scale);
-    this.marks(ink, scale);
+    drawMarks(this, ink);
+    drawFindings(this);
     drawAnnotations(this);
     this.bar(line, soft);
     this.place.dataset.drawn = String(this.data.spans.length);
@@ -124,7 +167,7 @@ class Lanes {
       if (from > end) return;
       if (Math.min(to ?? known, known) < begin) continue;
       const x0 = Math.max(LEFT, LEFT + (from - begin) * scale), x1 = Math.min(width, LEFT + (Math.min(to ?? known, known) - begin) * scale);
-      if (x1 - x0 < 1 && member !== this.chosen) {
+      if (x1 - x0 < 1 && this.key[member] !== this.chosen) {
         if (x1 < edge) continue;
         edge = x0 + 1;
       }
@@ -150,7 +193,7 @@ class Lanes {
       const last = Math.min(all, this.chosen < 0 ? first + 1 : Math.max(first + 1, Math.ceil(((row + 1) / ratio + this.scroll) / lane)));
       for (let queue = first; queue < last; queue++) {
         for (const [from, to, member] of this.visible(queue, scale)) {
-          if (queue > first && member !== this.chosen) continue;
+          if (queue > first && this.key[member] !== this.chosen) continue;
           const at = row * wide + Math.floor(from * ratio);
           words.fill(inks[member], at, Math.min((row + 1) * wide, Math.max(at + 1, row * wide + Math.round(to * ratio))));
           this.rects += 1;
@@ -189,27 +232,6 @@ class Lanes {
       pen.fillText(step < 60 ? text.slice(11, 19) : step < 86400 ? text.slice(11, 16) : text.slice(5, 10), x, height - 8);
     }
     pen.textAlign = "left";
-  }
-
-  marks(ink) {
-    const { pen } = this, red = css("--mark");
-    let filled = -1;
-    this.data.marks.forEach((mark, number) => {
-      if (mark.at < this.begin || mark.at > this.end) return;
-      const x = Math.round(this.x(mark.at)), isChosen = number === this.mark;
-      if (x === filled && !isChosen) return;
-      filled = x;
-      pen.fillStyle = isChosen ? red : ink;
-      pen.globalAlpha = isChosen ? 1 : 0.28;
-      pen.fillRect(x, TOP, isChosen ? 2 : 1, this.room);
-      pen.globalAlpha = 1;
-      pen.fillStyle = isChosen || mark.status === "failed" ? red : ink;
-      pen.beginPath();
-      pen.moveTo(x - 4, TOP - 10);
-      pen.lineTo(x + 5, TOP - 10);
-      pen.lineTo(x + 0.5, TOP - 2);
-      pen.fill();
-    });
   }
 
   bar(line, soft) {
@@ -274,7 +296,7 @@ class Lanes {
 
   legend() {
     const list = this.figure.querySelector("[data-lane-legend]");
-    list.replaceChildren(...this.data.members.slice(0, LEGEND).map((name, member) => {
+    list.replaceChildren(...this.values.slice(0, LEGEND).map((name, member) => {
       const button = document.createElement("button"), chip = document.createElement("i"), text = document.createElement("span");
       button.type = "button";
       button.setAttribute("aria-pressed", String(member === this.chosen));
@@ -285,11 +307,13 @@ class Lanes {
       button.addEventListener("click", () => this.choose(member));
       return button;
     }));
-    if (this.data.members.length > LEGEND) list.append(`and ${this.data.members.length - LEGEND} more`);
+    if (this.values.length > LEGEND) list.append(`and ${this.values.length - LEGEND} more`);
   }
 
   // The mark or span under the pointer.
   under(x, y) {
+    const finding = findingAt(this, x, y);
+    if (finding) return { finding };
     if (y < TOP) {
       const near = this.data.marks.findIndex((mark) => Math.abs(this.x(mark.at) - x) < NEAR);
       return near < 0 ? null : { mark: near };
@@ -308,7 +332,9 @@ class Lanes {
     if (!found) return;
     const open = this.data.known_until === null ? "now" : `at least ${this.timeText(new Date(this.known))}`;
     const time = (at) => (at === null ? open : this.timeText(new Date(at)));
-    if (found.annotation) {
+    if (found.finding) {
+      this.tip.textContent = `${found.finding.severity}, ${time(found.finding.at)} – ${time(found.finding.until)}\n${clean(short(found.finding.text, 300))}`;
+    } else if (found.annotation) {
       this.tip.textContent = found.annotation;
     } else if (found.span) {
       const [queue, member, from, to] = found.span;
@@ -326,6 +352,7 @@ class Lanes {
     const actions = {
       in: () => this.zoom(0.5), out: () => this.zoom(2), earlier: () => this.pan(-0.25), later: () => this.pan(0.25),
       previous: () => this.step(-1), next: () => this.step(1), fit: () => this.fit(),
+      range: () => showRange(Math.round(this.begin), Math.round(this.end)),
     };
     const keys = {
       "+": "in", "=": "in", "-": "out", ArrowLeft: "earlier", ArrowRight: "later", n: "next", p: "previous", 0: "fit",
@@ -334,6 +361,12 @@ class Lanes {
       button.addEventListener("click", () => this.data && actions[button.dataset.lane]());
     }
     this.figure.querySelector("[data-lane-origin]")?.addEventListener("change", () => this.load());
+    this.figure.querySelector("[data-lane-order]")?.addEventListener("change", () => this.load());
+    this.figure.querySelector("[data-lane-colour]")?.addEventListener("change", (event) => {
+      this.trait = event.target.value;
+      this.chosen = -1;
+      this.load();
+    });
     canvas.addEventListener("keydown", (event) => {
       if (!this.data || event.ctrlKey || event.metaKey || event.altKey) return;
       const rows = { ArrowDown: 3, ArrowUp: -3, PageDown: 20, PageUp: -20, Home: -1e9, End: 1e9 }[event.key];
@@ -379,7 +412,9 @@ class Lanes {
       const found = drag && !drag.moved && this.data ? this.under(event.offsetX, event.offsetY) : null;
       drag = null;
       if (!found) return;
-      if (found.span) { this.choose(found.span[1]); return; }
+      if (found.span) { this.choose(this.key[found.span[1]]); return; }
+      if (found.finding) { location.assign(`/findings?${new URLSearchParams({ finding_id: found.finding.id, open: "any" })}`); return; }
+      if (found.mark === undefined) return;
       this.mark = found.mark;
       this.open();
     });

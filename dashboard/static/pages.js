@@ -1,5 +1,6 @@
 // What every page does: theme, zone of times, filters, and following the tables.
 import { drawLanes } from "./lanes.js";
+import "./search.js";
 
 const root = document.documentElement;
 
@@ -39,8 +40,10 @@ function timeText(date) {
 
 function showTimes() {
   const isLocal = root.dataset.zone === "local";
-  zoneButton.textContent = isLocal ? "Local" : "UTC";
-  zoneButton.setAttribute("aria-label", isLocal ? "Times in local time; switch to UTC" : "Times in UTC; switch to local time");
+  const zone = isLocal ? Intl.DateTimeFormat().resolvedOptions().timeZone : "UTC";
+  zoneButton.textContent = zone;
+  for (const named of document.querySelectorAll("[data-zone]")) if (named !== root) named.textContent = zone;
+  zoneButton.setAttribute("aria-label", isLocal ? `Times of ${zone}; switch to UTC` : "Times in UTC; switch to local time");
   for (const time of document.querySelectorAll("time[datetime]")) {
     const text = timeText(new Date(time.dateTime));
     if (time.textContent !== text) time.textContent = text;
@@ -88,6 +91,31 @@ document.addEventListener("submit", (event) => {
 });
 addEventListener("pageshow", () => {
   for (const field of document.querySelectorAll(".filters :disabled")) field.disabled = false;
+});
+
+// --- Ids that are copied: a button beside each ---
+function showCopies() {
+  if (!navigator.clipboard) return;
+  for (const place of document.querySelectorAll("[data-copy]")) {
+    if (place.nextElementSibling?.matches(".copy")) continue;
+    const id = place.querySelector(".id") ?? place, text = id.title || id.textContent, button = document.createElement("button");
+    button.type = "button";
+    button.className = "copy";
+    button.textContent = "copy";
+    button.setAttribute("aria-label", `Copy ${text.slice(0, 80)}`);
+    button.addEventListener("click", () => navigator.clipboard.writeText(text).then(() => { button.textContent = "copied"; setTimeout(() => { button.textContent = "copy"; }, 1500); }, () => {}));
+    place.after(button);
+  }
+}
+showCopies();
+
+// --- Long tables are folded: a button shows all of their rows ---
+document.addEventListener("click", (event) => {
+  const button = event.target.closest(".unfold");
+  if (!button) return;
+  const isWhole = button.previousElementSibling.classList.toggle("whole");
+  button.textContent = isWhole ? "Fold" : button.dataset.text;
+  button.setAttribute("aria-expanded", String(isWhole));
 });
 
 // --- Charts: what they need is loaded with the first of them ---
@@ -156,7 +184,7 @@ document.body.addEventListener("htmx:before:swap", (event) => {
   const status = event.detail?.ctx?.response?.status;
   if (status && status !== 200) event.preventDefault();
 });
-document.body.addEventListener("htmx:after:swap", () => { showTimes(); drawCharts(); showKnowledge(); });
+document.body.addEventListener("htmx:after:swap", () => { showTimes(); showCopies(); drawCharts(); showKnowledge(); });
 addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
 
 if (document.body.dataset.versions !== undefined) {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -26,6 +27,8 @@ CAUSE_TEXTS = {
 }
 # Texts of a changed subscription that names its topic: a pattern matches it.
 _MATCHED, _MATCHED_BY_SEVERAL = "{topic} matched the pattern of {member}", "{topic} matched the patterns of {count}"
+# A topic whose numbers of queues are known.
+_COUNTS = re.compile(r"(\d+) -> (\d+)")
 SEVERAL = {
     "session_expired": "{count} expired",
     "member_left": "{count} left",
@@ -46,6 +49,8 @@ def describe_cause(triggers: Iterable[Mapping[str, Any]], group_id: str = "", id
     Example:
         >>> describe_cause([{"kind": "member_left", "member_id": "a"}, {"kind": "member_joined", "member_id": "b"}])
         'a left, b joined'
+        >>> describe_cause([{"kind": "queue_count_changed", "topic": "orders", "detail": "6 -> 8"}])
+        'orders grew from 6 to 8 queues'
         >>> describe_cause([{"kind": "member_joined", "member_id": name} for name in "abc"])
         '3 joined'
         >>> describe_cause([{"kind": "member_left", "member_id": "consumer-audit-1-0123456789abcdef"}], "audit", 12)
@@ -65,6 +70,9 @@ def describe_cause(triggers: Iterable[Mapping[str, Any]], group_id: str = "", id
         else:
             text, _ = CAUSE_TEXTS.get(kind, (kind.replace("_", " "), ""))
             text = _MATCHED if is_match else text
+            if kind == "queue_count_changed" and (counts := _COUNTS.match(several[0].get("detail") or "")):
+                before, after = map(int, counts.groups())
+                text = f"{{topic}} {'grew' if after > before else 'shrank'} from {before} to {after} queues"
             member = _short(several[0].get("member_id") or "a member", group_id, id_width)
             parts.append(text.format(member=member, topic=several[0].get("topic")))
     return ", ".join(parts)

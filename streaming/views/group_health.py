@@ -5,6 +5,9 @@ from __future__ import annotations
 # Worst first.
 SEVERITIES = ("critical", "warning", "info")
 HEALTH = (*SEVERITIES, "ok", "unknown")
+# A group that rebalanced so often within ten minutes is not calm, whatever is usual for it and without any finding: as
+# findings.flapping_rebalances by default, below which a rolling restart of a small group stays.
+RESTLESS, RESTLESS_REBALANCES, RESTLESS_WITHIN_MS = "restless", 6, 600_000
 
 
 def health(*, state: str, worst: str | None, unassigned_queues: int | None, is_known: bool = True) -> str:

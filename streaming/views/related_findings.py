@@ -2,20 +2,34 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from streaming.tables.arrow_rows import from_arrow_columns
 from streaming.tables.schema import Row
 from streaming.terminal.format import time_text
 from streaming.views.members import DEPARTURES
-from streaming.views.reader import Reader, time_scalar
+from streaming.views.reader import Reader, Within, time_scalar
 
 SOURCE_SILENT = "source_silent"
 # The end of a session while a source was silent shows once it is back: sessions last up to two minutes by default.
 SHOWN_AFTER_MS = 120_000
 SHOWN = 8
+# A finding is related to a rebalance of its group up to this long before it.
+BEFORE_MS = 3_600_000
+CulpritKind: TypeAlias = Literal["client", "member"]
+_REBALANCE = ("rebalance_id", "cluster", "group_id", "event_time", "trigger", "triggers", "generation")
+
+
+class FindingCulprit(NamedTuple):
+    """A client or member that a finding names, and what it says of it; empty if it says nothing."""
+
+    kind: CulpritKind
+    name: str
+    text: str = ""
 
 
 def related_findings(reader: Reader, rebalance: Row) -> list[Row]:
@@ -56,3 +70,64 @@ def lines(reported: dict[str, Any]) -> list[str]:
     if len(found) > SHOWN:
         shown.append(f"  … and {len(found) - SHOWN} more; --json lists them all")
     return ["", "Open then, as found last:", *shown] if shown else []
+
+
+def rebalances_of(reader: Reader, findings: Iterable[Row]) -> Mapping[str, Row]:
+    """Return the rebalance of each finding by its id: that with which it opened, else the last one within the hour.
+
+    Returns:
+        Some columns of ``rebalances``, with ``is_same_time``: whether the finding opened with it. A finding of a
+        cluster has none.
+    """
+    by_group: dict[tuple[str, str], list[Row]] = {}
+    for row in findings:
+        if row["group_id"] is not None and row["opened_at"] is not None:
+            by_group.setdefault((row["cluster"], row["group_id"]), []).append(row)
+    if not by_group:
+        return {}
+    opened = [row["opened_at"] for rows in by_group.values() for row in rows]
+    where = {
+        "cluster": {cluster for cluster, _ in by_group},
+        "group_id": {group for _, group in by_group},
+        "event_time": Within(min(opened) - BEFORE_MS, max(opened) + 1),
+    }
+    found: dict[str, Row] = {}
+    table = reader.read("rebalances", columns=_REBALANCE, where=where)
+    for values in zip(*from_arrow_columns(table, _REBALANCE), strict=True):
+        rebalance = dict(zip(_REBALANCE, values, strict=True))
+        for row in by_group.get((rebalance["cluster"], rebalance["group_id"]), ()):
+            age_ms = row["opened_at"] - rebalance["event_time"]
+            before = found.get(row["finding_id"])
+            place = (rebalance["event_time"], rebalance["generation"] or 0)
+            if 0 <= age_ms <= BEFORE_MS and (
+                before is None or place > (before["event_time"], before["generation"] or 0)
+            ):
+                found[row["finding_id"]] = rebalance | {"is_same_time": age_ms == 0}
+    return found
+
+
+def with_ways(reader: Reader, findings: Sequence[Row], most: int) -> list[Row]:
+    """Return findings with ``began_with``, see ``rebalances_of``, and ``culprits``, at most so many of each."""
+    rebalances = rebalances_of(reader, findings)
+    return [
+        row | {"began_with": rebalances.get(row["finding_id"]), "culprits": culprits(row)[:most]} for row in findings
+    ]
+
+
+def culprits(finding: Row) -> list[FindingCulprit]:
+    """Return the clients that a finding names, the busiest first, then its members, each once."""
+    clients: Sequence[Row] = sorted(finding.get("clients") or (), key=lambda part: -(part["rebalances"] or 0))
+    found = [
+        FindingCulprit("client", part["client"], f"caused {part['rebalances']}" if part["rebalances"] else "")
+        for part in clients
+    ]
+    named = {part["client"] for part in clients}
+    for part in finding.get("members") or ():
+        if part["client"] not in named:
+            found.append(FindingCulprit("member", part["member_id"], part["detail"] or ""))
+    for part in (finding.get("subscriptions") or ())[:1]:  # the rarest one
+        found += [FindingCulprit("member", member, "another subscription") for member in part["members"] or ()]
+    for part in finding.get("queues") or ():
+        if part["member_id"]:
+            found.append(FindingCulprit("member", part["member_id"], (part["reason"] or "").replace("_", " ")))
+    return [culprit for culprit in dict.fromkeys(found) if culprit.name]

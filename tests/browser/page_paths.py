@@ -10,7 +10,7 @@ from dashboard.questions.catalog import questions
 
 KINDS = (
     *("groups", "group", "rebalances", "rebalance", "member", "client", "host", "members"),
-    *("findings", "nothing fits", "rejected events", "job", "questions"),
+    *("findings", "nothing fits", "search", "rejected events", "job", "questions"),
     *(f"question {name}" for name in questions()),
 )
 # Pages that have nothing to show, and the status with which each of them says so.
@@ -46,6 +46,7 @@ def paths(url: str) -> dict[str, str]:
         "members": "/members",
         "findings": "/findings?open=any",
         "nothing fits": "/findings?open=any&q=nothing%20at%20all%20fits",
+        "search": "/search?" + urlencode({"q": group["group_id"][:4]}),
         "rejected events": "/rejected-events",
         "job": "/job",
         "questions": "/questions",

@@ -71,6 +71,7 @@ def own_pages(number: int) -> list[str]:
         f"/rebalance?id=r{number}",
         "/members?" + urlencode({"host": name}),
         "/questions/who-owned?" + urlencode({"topic": name, "queue": 0, "group": name}),
+        "/search?" + urlencode({"q": name[:200]}),
     ]
 
 

@@ -66,6 +66,7 @@ def addresses(client: TestClient) -> list[tuple[str, list[str]]]:
     return [
         *found,
         *(("/group", ["cluster", "group"]), ("/rebalance", ["id"]), ("/member", ["member", "cluster"])),
+        *(("/search", ["q", "range", "from", "to"]), ("/job", ["range", "from", "to"])),
         *(("/client", ["client", "cluster"]), ("/host", ["host", "cluster"])),
     ]
 

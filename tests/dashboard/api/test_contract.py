@@ -20,7 +20,11 @@ OF_GROUP = "cluster=c1&group_id=orders"
 ADDRESSES = {
     **{f"/api/v1/{name}": f"/api/v1/{name}?limit=1" for name in LISTINGS},
     **{f"/api/v1/questions/{name}": f"/api/v1/questions/{name}" for name in questions()},
-    **{f"/api/v1/{name}": f"/api/v1/{name}" for name in ("clusters", "liveness", "churn", "delays", "questions")},
+    **{
+        f"/api/v1/{name}": f"/api/v1/{name}"
+        for name in ("clusters", "liveness", "churn", "fleet", "delays", "questions")
+    },
+    "/api/v1/search": "/api/v1/search?q=orders",
     **{f"/api/v1/{name}": f"/api/v1/{name}?{OF_GROUP}" for name in ("timeline", "progress")},
     "/api/v1/rebalances/{rebalance_id}": f"/api/v1/rebalances/{THIRD}",
 }

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from dashboard.pages import page_columns
+from dashboard.pages import job_columns, page_columns
 from dashboard.pages.cells import KINDS, health, members, outage, spark, table_rows, truth
 from dashboard.pages.page_columns import PageColumn
 from tests.dashboard.hostile import HOSTILE
 
-TEXTS = ("text", "name", "group", "cluster", "member", "status", "code", "queues", "prose", "raw", "health")
+TEXTS = ("text", "name", "group", "cluster", "member", "code", "queues", "prose", "raw", "health")
 ROW: dict[str, Any] = {"cluster": "c1", "group_id": "g", "rebalance_id": "r1", "trigger": "member_joined"}
 
 
@@ -67,8 +67,6 @@ def test_nothing_is_a_dash(kind: str, value: object) -> None:
         ("count", 0, "0"),
         ("span", 3_200, "3.2 s"),
         ("truth", False, '<span class="no">no</span>'),
-        ("status", "completed", "completed"),
-        ("status", "failed", '<span class="no">failed</span>'),
         ("findings", 0, '<span class="none">0</span>'),
         ("findings", 2, '<a href="/findings?cluster=c1&amp;group_id=g">2</a>'),
         ("code", "<a_b>", '<code><bdi class="id">&lt;a_b&gt;</bdi></code>'),
@@ -100,6 +98,12 @@ def test_messages_read_twice_are_counted_or_estimated() -> None:
         assert cell("repeated", values[0], **dict(zip(names, values, strict=True))) == expected
 
 
+def test_a_rebalance_that_failed_is_marked() -> None:
+    row = {"triggers": [{"kind": "member_left", "member_id": "a"}], "trigger": "member_left", "group_id": "g"}
+    texts = [cell("cause", None, **row, status=status) for status in ("completed", "failed")]
+    assert ['<span class="no">failed</span>' in text for text in texts] == [False, True]
+
+
 def test_elements_of_their_own() -> None:
     assert 'class="health ok"' in health("ok")
     assert (str(truth(None)), str(truth(True))) == ('<span class="none">–</span>', "yes")
@@ -117,7 +121,9 @@ def test_a_row_without_a_cluster_is_of_the_pages() -> None:
 
 
 def test_every_kind_of_column_has_its_cell_or_is_text() -> None:
-    tables = [value for value in vars(page_columns).values() if isinstance(value, tuple)]
+    tables = [
+        value for module in (page_columns, job_columns) for value in vars(module).values() if isinstance(value, tuple)
+    ]
     named = {column.kind for table in tables for column in table if isinstance(column, PageColumn)}
     assert named - KINDS == {"text", "name"}
 
@@ -132,9 +138,11 @@ def test_where_a_phone_hides_the_cluster_the_group_names_it() -> None:
 def test_a_group_that_is_not_followed_has_its_coordinators_state_too() -> None:
     share = {"group_id": "g", "state": "not_followed", "members": 1, "protocol": "share", "generation": 3, "epoch": 3}
     polled = share | {"members": None, "protocol": None, "generation": None, "epoch": None}
-    rows = table_rows([PageColumn("state", "State", "group_state")], [share, polled, {"state": "stable"}])
-    assert [text.partition("</bdi>")[0] for text in rows.split('<bdi class="id">')[1:]] == [
+    calm, busy = {"state": "stable"}, {"state": "empty", "condition": "restless", "finding_kinds": "flapping odd_kind"}
+    rows = table_rows([PageColumn("finding_kinds", "Why", "why")], [share, polled, calm, busy])
+    assert [re.sub("<.*?>", "", text) for text in rows.splitlines()] == [
         "stable (not_followed)",
         "not_followed",
-        "stable",
+        "–",
+        "empty, 6 or more rebalances within 10 min, rebalances too often, odd kind",
     ]

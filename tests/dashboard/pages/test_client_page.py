@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
+from fastapi.testclient import TestClient
 
+from dashboard.app import create_app
 from dashboard.pages.client_page import client_page
 from dashboard.reading.questions import Reading
+from dashboard.reading.time_range import TimeRange
 from streaming.settings.model import Dashboard
 from streaming.tables.arrow_rows import to_arrow
 from streaming.tables.delta_rs_table import DeltaRsTable
@@ -16,6 +20,8 @@ from streaming.tables.schema import MEMBERS, REBALANCES, Row
 from streaming.tables.writer import Mark
 
 T0 = 1_767_225_600_000
+
+ALL_TIMES = TimeRange(0, 1, is_chosen=False)
 
 
 def session(number: int, client: str, group: str = "g", **more: object) -> Row:
@@ -63,17 +69,17 @@ def reading(tmp_path_factory: pytest.TempPathFactory, settings: Dashboard) -> Re
 
 
 def test_a_clients_sessions_and_rebalances_are_counted_over_its_member_ids(reading: Reading) -> None:
-    found = client_page(reading, "client", "loop", "")
+    found = client_page(reading, "client", "loop", "", ALL_TIMES)
     assert (found["session_count"], found["member_ids"], found["open"], found["groups"]) == (14, 14, 0, 1)
     assert found["ended"] == [("expired", 14)]
     assert (found["rebalance_count"], found["queues_moved"]) == (14, 28)
     assert found["cost"].startswith("14 rebalances: nobody read queues for 14.0 s to 21.0 s in total")
-    assert (found["hosts"], found["versions"]) == (["h1"], ["JAVA V5"])
+    assert (found["hosts"], found["client_versions"]) == (["h1"], ["JAVA V5"])
     assert [row["rebalance_id"] for row in found["rebalances"][:2]] == ["r20", "r13"]
 
 
 def test_a_hosts_clients_are_listed_with_what_each_caused(reading: Reading) -> None:
-    found = client_page(reading, "address", "h1", "c")
+    found = client_page(reading, "address", "h1", "c", ALL_TIMES)
     assert found["clients"] == [
         {"client": "loop", "sessions": 14, "open": 0, "expired": 14, "rebalances": 14},
         {"client": "quiet", "sessions": 1, "open": 1, "expired": 0, "rebalances": 1},
@@ -83,6 +89,19 @@ def test_a_hosts_clients_are_listed_with_what_each_caused(reading: Reading) -> N
 
 def test_missing_clients_are_not_found(reading: Reading) -> None:
     with pytest.raises(NotFoundError, match="there is no client nope"):
-        client_page(reading, "client", "nope", "")
+        client_page(reading, "client", "nope", "", ALL_TIMES)
     with pytest.raises(NotFoundError, match="there is no host h1"):
-        client_page(reading, "address", "h1", "another")
+        client_page(reading, "address", "h1", "another", ALL_TIMES)
+
+
+def test_a_range_leaves_out_what_was_at_other_times(reading: Reading) -> None:
+    at_ms = T0 + 13_000
+    found = client_page(reading, "client", "loop", "", TimeRange(at_ms, at_ms + 1))
+    assert [row["rebalance_id"] for row in found["rebalances"]] == ["r13"]
+    assert found["session_count"] == 1
+
+
+def test_the_page_names_the_versions_of_the_client(reading: Reading, settings: Dashboard) -> None:
+    with TestClient(create_app(reading.tables.root, settings)) as client:
+        lead = client.get("/client?client=loop").text.partition('class="lead"')[2].partition("</p>")[0]
+    assert re.findall(r"<code>.*?</code>", lead) == ['<code><bdi class="id">JAVA V5</bdi></code>']

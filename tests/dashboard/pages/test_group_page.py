@@ -14,6 +14,7 @@ from dashboard.app import create_app
 from dashboard.pages.group_page import group_page, queue_owners
 from dashboard.reading import group_timeline
 from dashboard.reading.questions import Reading
+from dashboard.reading.time_range import TimeRange
 from streaming.settings.model import Dashboard
 from streaming.tables.arrow_rows import to_arrow
 from streaming.tables.delta_rs_table import DeltaRsTable
@@ -27,7 +28,7 @@ from tests.streaming.views.test_progress import moved, write
 
 
 def test_members_queues_findings_and_rebalances_are_the_groups(reading: Reading) -> None:
-    found = group_page(reading, "c1", "orders")
+    found = group_page(reading, "c1", "orders", TimeRange.preset(reading))
     (member,) = found["members"]
     assert (member["member_id"], member["host"], member["computed_text"], member["reported_text"]) == (
         "b",
@@ -68,7 +69,7 @@ def test_a_timeline_with_more_rebalances_than_marks_is_marked(
 
 def test_a_group_of_another_cluster_is_not_found(reading: Reading) -> None:
     with pytest.raises(NotFoundError):
-        group_page(reading, "c2", "orders")
+        group_page(reading, "c2", "orders", TimeRange.preset(reading))
 
 
 def test_a_queue_that_is_shared_has_a_row_for_each_owner() -> None:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import pytest
 
 from dashboard.pages import page_columns
+from dashboard.pages.overview_page import listing_in
 from dashboard.reading import listings
+from dashboard.reading.time_range import TimeRange
 
 
 @pytest.mark.parametrize(
     ("shown", "listing"),
     [
-        (page_columns.GROUPS, listings.GROUPS),
+        (page_columns.GROUPS, listing_in(TimeRange(0, 1))),
         (page_columns.REBALANCES, listings.REBALANCES),
         (page_columns.FINDINGS, listings.FINDINGS),
         (page_columns.SESSIONS, listings.MEMBERS),

@@ -14,7 +14,7 @@ from fastapi.testclient import TestClient
 
 from dashboard.app import create_app
 from dashboard.pages import group_page
-from dashboard.reading.overview import BUSIEST
+from dashboard.reading.churn import BUSIEST
 from streaming.settings.model import Dashboard
 from streaming.tables.schema import TABLES
 from tests.browser.day_tables import T0, write_rows
@@ -289,11 +289,10 @@ def test_groups_that_are_not_followed_are_listed_with_protocol_and_the_coordinat
     write_rows(tmp_path, "groups", [group | {"group_id": "polled"}, group | {"group_id": "recorded"} | recorded])
     with TestClient(create_app(tmp_path, settings)) as client:
         page = client.get("/").text
-    kinds = ("group", "group_state", "text", "count")
     cells = [re.findall(r'<td class="k-(\w+)[^>]*>(.*?)</td>', row) for row in page.split("<tr>") if "k-group" in row]
+    kinds = ("group", "why", "count")
     shown = [[re.sub("<.*?>", "", text) for kind, text in row if kind in kinds] for row in cells]
-    # Between them are the rebalances of an hour and a day.
-    assert [[*row[:3], row[5]] for row in shown if row] == [
-        ["polled", "not_followed", "–", "–"],
-        ["recorded", "stable (not_followed)", "share", "2"],
+    assert [row[:3] for row in shown if row] == [
+        ["polled", "not_followed", "–"],
+        ["recorded", "stable (not_followed)", "2"],
     ]

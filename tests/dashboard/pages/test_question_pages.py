@@ -30,7 +30,7 @@ def test_each_question_has_its_page_with_fields_and_sql(client: TestClient, name
     answer = client.get(f"/questions/{name}{needed}")
     assert answer.status_code == 200
     assert html.escape(questions()[name].title, quote=False) in answer.text
-    assert re.findall(r'<input type="\w+" name="(\w+)"', answer.text) == list(questions()[name].parameters)
+    assert re.findall(r'<input type="(?:text|number)" name="(\w+)"', answer.text) == list(questions()[name].parameters)
     assert [dialect for dialect in ("DuckDB", "Spark", "Trino") if f"SQL for {dialect}" not in answer.text] == []
 
 

@@ -277,7 +277,7 @@ def test_beside_a_known_cluster_the_recent_rates_of_an_unknown_one_are_unknown(
         ("unknown", None, None),
         ("ok", 0, 0),
     ]
-    assert "<dt>Unknown</dt><dd>1</dd>" in totals
+    assert "the present of 1 of them is unknown" in totals
     # A day that is over is still drawn up to its end, with some room beyond it.
     assert drawn["known_until"] == UNTIL
     assert UNTIL < drawn["until"] < UNTIL + 2 * MINUTE_MS

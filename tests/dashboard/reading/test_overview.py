@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from dashboard.reading.churn import churn
 from dashboard.reading.listing_query import plain_rows
-from dashboard.reading.overview import churn, clusters, hours, overview
+from dashboard.reading.overview import clusters, hours, overview
 from dashboard.reading.questions import Reading
 
 

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from dashboard.reading import window as shown
+from dashboard.reading.churn import churn
 from dashboard.reading.known_time import newest_by_cluster
 from dashboard.reading.listing_query import plain_rows
-from dashboard.reading.overview import churn, hours, overview
+from dashboard.reading.overview import hours, overview
 from dashboard.reading.questions import Reading
 from dashboard.reading.window import DAY_MS, HOUR_MS, HOURS, MINUTE_MS, last_day, page_time, recent
 from streaming.settings.model import Dashboard
