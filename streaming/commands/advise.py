@@ -128,7 +128,7 @@ def _row(found: GroupAdvice) -> dict[str, Any]:
         "recorded": {name: found.recorded.get(name) for name in ("rebalances", "queues_moved", "queue_pause_ms")},
         "policies_tried": found.tried,
         "unknown": found.unknown,
-        "advice": [advice.as_row() for advice in found.advice],
+        "advice": [advice._asdict() for advice in found.advice],
     }
 
 
@@ -195,8 +195,8 @@ def _lines_of(advice: Advice) -> Iterator[str]:
         yield _labelled("without", f"{count(advice.gone_rebalances, 'rebalance')}: {text}")
     for cost in advice.costs:
         yield _labelled("costs", cost)
-    for key in advice.keys:
-        yield _labelled("set", f"{key.name} = {key.value} ({key.where}; {key.source})")
+    for setting in advice.settings:
+        yield _labelled("set", setting)
     for assumed in advice.assumes:
         yield _labelled("assumes", assumed)
     yield _labelled("sure", f"{advice.sure}: {advice.sure_because}")

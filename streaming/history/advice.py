@@ -7,8 +7,8 @@ call a saving what is only the difference between a median and a mean.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Final, NamedTuple, TypeAlias
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
 
 from streaming.history.replay_figures import Asked, refusal
 from streaming.tables.schema import Row
@@ -36,28 +36,6 @@ def asked_of(since_ms: int) -> Asked:
     return Asked(tuple(text for text in POLICIES if refusal(text) is None), all_strategies=True, since_ms=since_ms)
 
 
-class ConfigurationKey(NamedTuple):
-    """A setting that makes a policy true.
-
-    Attributes:
-        where: Whose configuration it is, e.g. the client's. source: Where that is documented.
-    """
-
-    name: str
-    value: str
-    where: str
-    source: str
-
-
-# Returns the settings for a policy, as written, in a system and, where known, for a client library with its version.
-KeysOf: TypeAlias = Callable[[str, str, str | None], Sequence[ConfigurationKey]]
-
-
-def no_keys(policy: str, system: str, library: str | None) -> Sequence[ConfigurationKey]:  # noqa: ARG001 - see KeysOf
-    """Return nothing: no table of keys is connected."""
-    return ()
-
-
 class Advice(NamedTuple):
     """What a policy would have saved a group.
 
@@ -65,7 +43,8 @@ class Advice(NamedTuple):
         saved_pause_ms, saved_repeated: Estimates; None if unknown. saved_share: The share of the moved queues, and so
             of both. fewer_rebalances, fewer_moves: Negative if there were more.
         gone_rebalance_ids: Recorded rebalances that would not have been, as the row lists them; ``gone_rebalances`` is
-            their number. costs, assumes: Sentences. sure: good, fair or weak; ``sure_because`` says why.
+            their number. costs, settings, assumes: Sentences; settings say how it is set for the group's clients. sure:
+            good, fair or weak; ``sure_because`` says why.
     """
 
     cluster: str
@@ -80,14 +59,10 @@ class Advice(NamedTuple):
     gone_rebalances: int
     gone_rebalance_ids: Sequence[str]
     costs: Sequence[str]
-    keys: Sequence[ConfigurationKey]
+    settings: Sequence[str]
     assumes: Sequence[str]
     sure: str
     sure_because: str
-
-    def as_row(self) -> dict[str, Any]:
-        """Return it for programs."""
-        return self._asdict() | {"keys": [key._asdict() for key in self.keys]}
 
 
 class GroupAdvice(NamedTuple):
@@ -104,12 +79,8 @@ class GroupAdvice(NamedTuple):
     unknown: str | None
 
 
-def group_advice(rows: Sequence[Row], keys_of: KeysOf = no_keys, library: str | None = None) -> GroupAdvice:
-    """Return what to advise to one group.
-
-    Args:
-        rows: Its rows of one replay, among them the one without a policy. library: That of its clients, if known.
-    """
+def group_advice(rows: Sequence[Row]) -> GroupAdvice:
+    """Return what to advise to one group; ``rows`` are those of one replay, among them the one without a policy."""
     recorded = next(row for row in rows if row["policy"] is None)
     if recorded["rebalances"] is None:
         return GroupAdvice(recorded, [], 0, recorded["unknown"])
@@ -120,12 +91,12 @@ def group_advice(rows: Sequence[Row], keys_of: KeysOf = no_keys, library: str | 
         unknown = "; ".join(sorted(refused)) or "no policy was tried"
     elif recorded.get("move_pause_ms") is None and recorded.get("move_repeated_messages") is None:
         unknown = "what a moved queue costs this group was never measured: no saving can be named"
-    found = [advice for row in policies if (advice := _advice(recorded, row, keys_of, library)) is not None]
+    found = [advice for row in policies if (advice := _advice(recorded, row)) is not None]
     found.sort(key=lambda advice: (-(advice.saved_pause_ms or 0), -(advice.saved_repeated or 0), advice.policy))
     return GroupAdvice(recorded, found, len(policies), unknown)
 
 
-def _advice(recorded: Row, row: Row, keys_of: KeysOf, library: str | None) -> Advice | None:
+def _advice(recorded: Row, row: Row) -> Advice | None:
     fewer_moves = recorded["queues_moved"] - row["queues_moved"]
     pause = _saved(fewer_moves, recorded["move_pause_ms"])
     repeated = _saved(fewer_moves, recorded["move_repeated_messages"])
@@ -147,7 +118,7 @@ def _advice(recorded: Row, row: Row, keys_of: KeysOf, library: str | None) -> Ad
         gone_rebalances=row["gone_rebalances"],
         gone_rebalance_ids=row["gone_rebalance_ids"] or (),
         costs=list(_costs(recorded, row)),
-        keys=keys_of(row["policy"], recorded["system"], library),
+        settings=row["settings"] or (),
         assumes=list(_assumed(recorded, row)),
         sure=sure,
         sure_because=because,

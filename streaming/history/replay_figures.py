@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple, TypeAlias
 
 from streaming.history.group_rows import GroupRows, PastTables, group_rows
 from streaming.history.policy_outcomes import PolicyOutcome, PolicyOutcomes, outcomes_of
@@ -15,6 +15,14 @@ from streaming.terminal.format import count
 from streaming.views.measured_rebalances import Measured, measured
 from udfs.model.config import CoreConfig
 from udfs.model.systems import KAFKA
+
+# Returns how policies are set for the clients of a group, as sentences; none where it is not known.
+SettingsOf: TypeAlias = Callable[[Sequence[str], GroupRows], Iterable[str]]
+
+
+def not_known(policies: Sequence[str], rows: GroupRows) -> Iterable[str]:  # noqa: ARG001 - see SettingsOf
+    """Return nothing: there is no table of settings yet."""
+    return ()
 
 
 class Asked(NamedTuple):
@@ -46,12 +54,18 @@ class GivenRows:
 
 
 def replay_figures(
-    tables: PastTables, cluster: str, group_id: str, asked: Asked, config: CoreConfig, system: str | None = None
+    tables: PastTables,
+    cluster: str,
+    group_id: str,
+    asked: Asked,
+    config: CoreConfig,
+    system: str | None = None,
+    settings_of: SettingsOf = not_known,
 ) -> list[Row]:
     """Return the rows of a group: first what was recorded, then each policy; what is unknown is null, with the reason.
 
     Args:
-        system: The group's, where it has no rebalances.
+        system: The group's, where it has no rebalances. settings_of: Says how a policy is set.
     """
     named = {"cluster": cluster, "system": system, "group_id": group_id}
     try:
@@ -64,6 +78,8 @@ def replay_figures(
     recorded = [row for row in rows.rebalances if found.since <= row["event_time"] <= found.until]
     costs = _Costs(recorded, found.pause_each)
     by_policy = {outcome.policy: _figures(found, outcome, costs) for outcome in found.outcomes}
+    for policy, figures in by_policy.items():
+        figures["settings"] = [] if policy is None else list(settings_of([policy], rows))
     return [
         named | {"policy": policy} | by_policy.get(policy, {"unknown": refused.get(policy)})
         for policy in (None, *policies)

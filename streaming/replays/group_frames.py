@@ -66,6 +66,7 @@ class GroupFrames:
         logs = {name: DeltaTable(uri_of(spark, root, name)) for name in READ}
         self.versions = dict(versions or {name: log.version() for name, log in logs.items()})
         self.identities = [str(log.metadata().id) for log in logs.values()]
+        self._frames: dict[str, DataFrame] = {}
         self._dropped = {name: dropped_before(logs[name].metadata().configuration) for name in NEEDED}
 
     def groups(self, cluster: str | None, group_ids: Sequence[str]) -> list[tuple[str, str, int]]:
@@ -125,9 +126,12 @@ class GroupFrames:
         )
 
     def _frame(self, name: str) -> DataFrame:
-        found = self._spark.sql(f"SELECT * FROM {spark_name(self._root, name)} VERSION AS OF {self.versions[name]}")
-        # A column that a user has added is no part of a history.
-        return found.select(*(column for column in TABLES[name].names if column in found.columns))
+        if name not in self._frames:
+            # Spark reads the log of a table for each such query, so all pieces share one.
+            found = self._spark.sql(f"SELECT * FROM {spark_name(self._root, name)} VERSION AS OF {self.versions[name]}")
+            # A column that a user has added is no part of a history.
+            self._frames[name] = found.select(*(column for column in TABLES[name].names if column in found.columns))
+        return self._frames[name]
 
 
 def decided_again(

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from streaming.history import advice as advice_module
-from streaming.history.advice import ConfigurationKey, asked_of, group_advice
+from streaming.history.advice import asked_of, group_advice
 from streaming.tables.schema import Row
 
 
@@ -17,6 +17,7 @@ def row(policy: str | None, **more: Any) -> Row:
     means = {"idle_members": 0.0, "spread": 1.0, "queue_outage_max_ms": None}
     each = {"move_pause_ms": 1_000, "move_repeated_messages": 50.0, "measured_rebalances": 20}
     changed = {"gone_rebalances": 0, "gone_rebalance_ids": [], "added_rebalances": 0, "not_reproduced": 0, "notes": []}
+    changed["settings"] = [f"{policy}: group.instance.id"] if policy else []
     named = {"cluster": "shop", "system": "rocketmq", "group_id": "orders", "policy": policy, "unknown": None}
     return named | figures | means | each | changed | more
 
@@ -58,12 +59,6 @@ def test_the_largest_saving_comes_first() -> None:
 
 
 def test_advice_names_what_would_not_have_been_what_it_costs_and_what_to_set() -> None:
-    asked = []
-
-    def keys_of(policy: str, system: str, library: str | None) -> list[ConfigurationKey]:
-        asked.append((policy, system, library))
-        return [ConfigurationKey("group.instance.id", "a name of its own", "each client", "KIP-345")]
-
     replayed = row(
         "static",
         rebalances=8,
@@ -75,7 +70,7 @@ def test_advice_names_what_would_not_have_been_what_it_costs_and_what_to_set() -
         notes=["3 departures would have been noticed later"],
         added_rebalances=1,
     )
-    (advice,) = group_advice([RECORDED, replayed], keys_of, "kafka-clients 3.9.0").advice
+    (advice,) = group_advice([RECORDED, replayed]).advice
     assert (advice.fewer_rebalances, advice.fewer_moves, advice.gone_rebalances) == (12, 80, 12)
     assert advice.gone_rebalance_ids == ["r1", "r2"]
     assert advice.costs == [
@@ -83,8 +78,7 @@ def test_advice_names_what_would_not_have_been_what_it_costs_and_what_to_set() -
         "1 rebalance at times at which there was none",
         "members without queues: 0.4 instead of 0.0, on average over time",
     ]
-    assert asked == [("static", "rocketmq", "kafka-clients 3.9.0")]
-    assert advice.as_row()["keys"][0]["name"] == "group.instance.id"
+    assert advice.settings == ["static: group.instance.id"]
     assert advice.assumes[0] == "a moved queue stands for 1.0 s, the median of 20 rebalances of this group"
 
 
