@@ -42,7 +42,7 @@ _SUBSCRIBED: Final = (
 _SUBSCRIBED_NOW: Final = "coalesce(subscriptions, array())"
 
 
-class Piece(NamedTuple):
+class GroupRange(NamedTuple):
     """Groups of one cluster whose rows are read together: their tables are in the order of their names.
 
     Attributes:
@@ -77,8 +77,8 @@ class GroupFrames:
         """
         from pyspark.sql import functions
 
-        one, none = functions.lit(1).alias("rebalances"), functions.lit(0).alias("rebalances")
-        named = self._frame("rebalances").select(*_KEY, one).unionByName(self._frame("groups").select(*_KEY, none))
+        single, none = (functions.lit(number).alias("rebalances") for number in (1, 0))
+        named = self._frame("rebalances").select(*_KEY, single).unionByName(self._frame("groups").select(*_KEY, none))
         if cluster is not None:
             named = named.where(functions.col("cluster") == cluster)
         if group_ids:
@@ -86,7 +86,7 @@ class GroupFrames:
         counted = named.groupBy(*_KEY).agg(functions.sum("rebalances").alias("rebalances")).collect()
         return sorted((row["cluster"], row["group_id"], row["rebalances"]) for row in counted)
 
-    def replayed(self, piece: Piece, asked: Asked, config: CoreConfig, of_replay: Row) -> pa.Table:
+    def replayed(self, piece: GroupRange, asked: Asked, config: CoreConfig, of_replay: Row) -> pa.Table:
         """Return the rows of ``replay_groups`` of a piece; ``of_replay`` has what is the same in all rows."""
         together = self._rows_of(piece)
         tasks = -(-len(piece.group_ids) // _GROUPS_A_TASK)
@@ -101,7 +101,7 @@ class GroupFrames:
         order = [("cluster", "ascending"), ("group_id", "ascending"), ("policy", "ascending")]
         return as_schema(found, REPLAY_GROUPS.schema).sort_by(order)
 
-    def _rows_of(self, piece: Piece) -> DataFrame:
+    def _rows_of(self, piece: GroupRange) -> DataFrame:
         """Return each row of a piece's groups as a struct in the column of its table."""
         from pyspark.sql import functions
 
@@ -114,7 +114,7 @@ class GroupFrames:
         frames.append(wanted.join(topics, ["cluster", "topic"]).select(*_KEY, of_topics))
         return reduce(lambda left, right: left.unionByName(right, allowMissingColumns=True), frames)
 
-    def _of(self, piece: Piece, name: str) -> DataFrame:
+    def _of(self, piece: GroupRange, name: str) -> DataFrame:
         from pyspark.sql import functions
 
         group_id = functions.col("group_id")

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from streaming.machine.clock import now_ms
-from streaming.replays.group_frames import GroupFrames, Piece
+from streaming.replays.group_frames import GroupFrames, GroupRange
 from streaming.replays.replay_request import ReplayRequest
 from streaming.settings.locations import Location
 from streaming.tables.arrow_rows import from_arrow, to_arrow
@@ -179,7 +179,7 @@ def _known(frames: GroupFrames, request: ReplayRequest) -> list[tuple[str, str, 
     return found
 
 
-def _pieces(groups: Sequence[tuple[str, str, int]]) -> Iterator[Piece]:
+def _pieces(groups: Sequence[tuple[str, str, int]]) -> Iterator[GroupRange]:
     """Cut groups in order into pieces, each of one cluster."""
     taken: list[str] = []
     rebalances = 0
@@ -188,7 +188,7 @@ def _pieces(groups: Sequence[tuple[str, str, int]]) -> Iterator[Piece]:
         rebalances += number
         is_last = place + 1 == len(groups) or groups[place + 1][0] != cluster
         if is_last or len(taken) == _GROUPS_A_PIECE or rebalances >= _REBALANCES_A_PIECE:
-            yield Piece(cluster, tuple(taken))
+            yield GroupRange(cluster, tuple(taken))
             taken, rebalances = [], 0
 
 

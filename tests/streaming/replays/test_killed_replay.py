@@ -12,7 +12,7 @@ import pytest
 from streaming.history.replay_figures import Asked
 from streaming.replays.replay_request import ReplayRequest
 from streaming.replays.replay_run import ReplayRun
-from streaming.settings.defaults import default_core_config
+from streaming.settings.model import load
 from streaming.tables.engine import DeltaRsEngine
 from streaming.tables.location import table_to_read
 from streaming.tables.schema import Row
@@ -64,7 +64,9 @@ def test_a_killed_replay_is_continued_to_equal_tables(spark: SparkSession, tmp_p
     ended = Running(arguments, tmp_path / "stderr.txt").wait()
     assert ended.exit_code == 0, ended.stderr
     asked = Asked(("without g*",), all_strategies=True)
-    ReplayRun(spark, tables, whole, DeltaRsEngine(), default_core_config()).run(ReplayRequest(asked, (None, None)))
+    ReplayRun(spark, tables, whole, DeltaRsEngine(), load(config, {}).core_config()).run(
+        ReplayRequest(asked, (None, None))
+    )
     assert content(into) == content(whole), f"seed {seed}"
     (begun,) = Reader(into).rows("replays")
     assert {row["started_at"] for row in Reader(into).rows("replay_groups")} == {begun["started_at"]}
