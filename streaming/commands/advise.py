@@ -58,6 +58,8 @@ def advise(
 
     if all_groups == bool(group):
         raise typer.BadParameter("name a group with --group, or take all of them with --all", param_hint="--group")
+    if group is not None and into is not None:
+        raise typer.BadParameter("is where --all writes; advice for one group is only shown", param_hint="--into")
     if group is not None:
         by_group = [_figures_of_one(group, cluster, days, tables, config)]
     else:

@@ -104,6 +104,7 @@ def test_what_was_never_measured_is_unknown_and_no_advice(tables: Path) -> None:
     [
         ([], "name a group with --group, or take all of them with --all"),
         (["-g", "orders", "--all"], "name a group with --group, or take all of them with --all"),
+        (["-g", "orders", "--into", "elsewhere"], "--into: is where --all writes"),
         (["-g", "ordres"], "there is no group ordres; did you mean orders?"),
     ],
 )
