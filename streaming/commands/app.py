@@ -8,6 +8,7 @@ from pathlib import Path
 
 import typer
 
+from streaming.commands.advise import advise
 from streaming.commands.alerts import alerts
 from streaming.commands.allocate import allocate
 from streaming.commands.annotate import annotate
@@ -58,6 +59,7 @@ app.command(name="who-owned")(who_owned)
 app.command()(explain)
 app.command(name="what-if")(what_if)
 app.command()(replay)
+app.command()(advise)
 app.command()(serve)
 app.command()(mcp)
 app.command()(query)

@@ -63,6 +63,15 @@ TablesOption: TypeAlias = Annotated[
         help="Folder or URI (s3, abfss, gs, hdfs) of the tables, or catalog.schema. Default: the setting job.tables.",
     ),
 ]
+IntoOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--into",
+        metavar="DIR",
+        parser=_given_location,
+        help="Folder, URI or catalog.schema of the tables replays and replay_groups. Default: that of the tables.",
+    ),
+]
 ConfigOption: TypeAlias = Annotated[
     Path | None, path_option("Settings file; conf/default.toml lists every setting.", "FILE")
 ]

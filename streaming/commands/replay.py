@@ -8,26 +8,40 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from streaming.commands.command_group import announce, complain
 from streaming.commands.options import (
     ClusterOption,
     ConfigOption,
+    IntoOption,
     JsonOption,
     SinceOption,
     TablesOption,
     UntilOption,
     core_config,
+    reader_settings,
     tables_root,
     time_ms,
 )
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from streaming.history.policy_outcomes import PolicyOutcome, PolicyOutcomes
+    from streaming.replays.replay_request import ReplayRequest
+    from streaming.settings.model import Settings
+    from streaming.tables.schema import Row
 
 _LISTED = 5
 
 
 def replay(
-    group: Annotated[str, typer.Option("--group", "-g", metavar="GROUP", help="The group.")],
+    group: Annotated[
+        list[str] | None,
+        typer.Option("--group", "-g", metavar="GROUP", help="The group; of several each, as with --all. Repeatable."),
+    ] = None,
+    all_groups: Annotated[
+        bool, typer.Option("--all", help="All groups: a job of Spark writes tables. Repeated, it continues.")
+    ] = False,
     cluster: ClusterOption = None,
     since: SinceOption = None,
     until: UntilOption = None,
@@ -43,6 +57,7 @@ def replay(
     all_strategies: Annotated[
         bool, typer.Option("--all-strategies", help="Also each strategy of the group's system.")
     ] = False,
+    into: IntoOption = None,
     tables: TablesOption = None,
     config: ConfigOption = None,
     as_json: JsonOption = False,
@@ -51,8 +66,41 @@ def replay(
 
     It reads the tables alone and changes nothing. Without a policy it says which rebalances the tables give again:
     replay -g orders; replay -g orders -p strategy=CONSISTENT_HASH -p "without 10.0.0.7"; replay -g orders
-    --all-strategies.
+    --all-strategies. Of many groups it starts Spark and writes the tables replays and replay_groups: replay --all
+    --all-strategies --since 7d.
     """
+    policies, groups = policy or [], group or []
+    if all_groups == bool(groups):
+        raise typer.BadParameter("name groups with --group, or take all of them with --all", param_hint="--group")
+    span = time_ms("--since", since), time_ms("--until", until)
+    if not all_groups and into is None and len(groups) == 1:
+        _replay_one(groups[0], cluster, span, policies, all_strategies, tables, config, as_json=as_json)
+        return
+    from streaming.history.replay_figures import Asked
+    from streaming.replays.replay_request import ReplayRequest
+
+    asked = Asked(tuple(policies), all_strategies, *span)
+    request = ReplayRequest(asked, (since, until), cluster, tuple(sorted(set(groups))))
+    replayed = replay_many(reader_settings(config, {"job.tables": tables}), into, request)
+    if as_json:
+        from streaming.terminal.output import write_json_lines
+
+        write_json_lines([replayed])
+    else:
+        _show_sums(replayed)
+
+
+def _replay_one(
+    group: str,
+    cluster: str | None,
+    span: tuple[int | None, int | None],
+    policies: list[str],
+    all_strategies: bool,
+    tables: str | None,
+    config: Path | None,
+    *,
+    as_json: bool,
+) -> None:
     from streaming.allocation.plugins import installed_user_strategies
     from streaming.history.group_rows import group_rows
     from streaming.history.policy_outcomes import outcomes_of
@@ -62,12 +110,12 @@ def replay(
     from streaming.views.reader import Reader
     from udfs.strategies.registry import names
 
-    since_ms, until_ms = time_ms("--since", since), time_ms("--until", until)
+    since_ms, until_ms = span
     with answering():
         reader = Reader(tables_root(tables, config))
         named = one_group(reader, group, cluster)
         rows = group_rows(reader, named["cluster"], group, since_ms)
-        policies = [*(policy or []), *(strategies_of(rows) if all_strategies else [])]
+        policies = [*policies, *(strategies_of(rows) if all_strategies else [])]
         used = {row["strategy"] for row in rows.rebalances if row["strategy"]}
         if policies or not used <= set(names()):
             with redirect_stdout(sys.stderr):
@@ -77,6 +125,64 @@ def replay(
             write_json_lines([_row(found, outcome) for outcome in found.outcomes], frozenset())
         else:
             _show(found)
+
+
+def replay_many(settings: Settings, into: str | None, request: ReplayRequest) -> Row:
+    """Replay many groups by a job of Spark, its progress on the terminal; return its finished row of ``replays``."""
+    announce("loading Spark")
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    from streaming.replays.replay_job import replay_groups
+    from streaming.settings.locations import catalog_schema, tables_of
+    from streaming.spark.root_cause import WAY_OUT, reason
+    from streaming.stores.access import require_stores
+    from streaming.terminal.output import answering
+    from streaming.views.reader import Reader
+
+    place = None if into is None else tables_of(into)
+    require_stores({"--into": settings.job.tables if place is None else place})
+    with answering():
+        request.check_policies()
+        if not catalog_schema(settings.job.tables):
+            Reader(settings.job.tables)
+        try:
+            return replay_groups(
+                settings, place, request, lambda done, whole: announce(f"{done} of {whole} groups are replayed")
+            )
+        except (PySparkException, Py4JError) as error:
+            complain(f"the replay failed: {reason(error)}", WAY_OUT, exit_code=1)
+
+
+def _show_sums(replayed: Row) -> None:
+    from streaming.terminal.escape import printable
+    from streaming.terminal.format import count, span_of_time
+    from streaming.terminal.output import Shown, field, show_rows
+
+    sys.stdout.write(f"Replay {replayed['replay_id']}: {count(replayed['groups'], 'group')}.\n\n")
+
+    def pause(row: Row) -> str:
+        if row["queue_pause_ms"] is None:
+            return "unknown"
+        sign = "~" if row["policy"] is not None else ">" if row["queue_pause_unknown"] else ""
+        return sign + span_of_time(row["queue_pause_ms"])
+
+    columns = [
+        Shown("POLICY", lambda row: row["policy"] or "as recorded"),
+        Shown("GROUPS", lambda row: str(row["groups"] - row["groups_unknown"])),
+        field("UNKNOWN", "groups_unknown"),
+        field("REBALANCES", "rebalances"),
+        field("MOVED", "queues_moved"),
+        Shown("QUEUE-PAUSE", pause),
+        Shown(
+            "READ TWICE", lambda row: "unknown" if row["repeated_messages"] is None else str(row["repeated_messages"])
+        ),
+    ]
+    show_rows(replayed["sums"], columns)
+    sys.stdout.write(
+        "\nUNKNOWN groups have no figures; each has its reason in the table replay_groups, which has\n"
+        f"a row for each group and policy: WHERE replay_id = '{printable(replayed['replay_id'])}'.\n"
+    )
 
 
 def _row(found: PolicyOutcomes, outcome: PolicyOutcome) -> dict[str, Any]:

@@ -3,21 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Protocol
 
 from streaming.tables.errors import NotFoundError
 from streaming.tables.schema import Row
 from streaming.terminal.format import time_text
-from streaming.views.reader import Reader
 from udfs.model.events import QueueInfo
 from udfs.model.queues import Queues, numbered
 
 # A history needs all of these.
-_NEEDED: Final = ("rebalances", "members", "assignments", "topics")
+NEEDED: Final = ("rebalances", "members", "assignments", "topics")
 
 
 class UnknownPastError(NotFoundError):
     """The tables lack what a history needs."""
+
+
+class PastTables(Protocol):
+    """What a history needs of a reader of the tables."""
+
+    def rows(self, name: str, *, where: Mapping[str, Any] | None = None) -> list[Row]:
+        """Return the rows of a table that match."""
+
+    def dropped_before(self, name: str) -> Mapping[str, int]:
+        """Return for each cluster the time before which ended rows of a table may be missing."""
 
 
 class GroupRows(NamedTuple):
@@ -46,7 +55,7 @@ class GroupRows(NamedTuple):
         return held
 
 
-def group_rows(reader: Reader, cluster: str, group_id: str, since_ms: int | None = None) -> GroupRows:
+def group_rows(reader: PastTables, cluster: str, group_id: str, since_ms: int | None = None) -> GroupRows:
     """Return what the tables have of a group.
 
     Args:
@@ -67,12 +76,13 @@ def group_rows(reader: Reader, cluster: str, group_id: str, since_ms: int | None
     topics = reader.rows("topics", where={"cluster": cluster, "topic": named}) if named else []
     topics.sort(key=lambda row: (row["topic"], row["valid_from"]))
     spans = reader.rows("assignments", where=where)
+    spans.sort(key=lambda row: (row["valid_from"], row["topic"], row["broker"] or "", row["queue_id"]))
     return GroupRows(cluster, group_id, rebalances[0]["system"], begins_at, rebalances, sessions, topics, spans)
 
 
-def _begin(reader: Reader, cluster: str, rebalances: list[Row], since_ms: int | None) -> int | None:
+def _begin(reader: PastTables, cluster: str, rebalances: list[Row], since_ms: int | None) -> int | None:
     """Return the time of the rebalance after which a history begins; None if it begins with the group."""
-    since = [since_ms, *(reader.dropped_before(table).get(cluster) for table in _NEEDED)]
+    since = [since_ms, *(reader.dropped_before(table).get(cluster) for table in NEEDED)]
     known_from = max((time_ms for time_ms in since if time_ms is not None), default=0)
     first = rebalances[0]
     is_created = any(cause["kind"] == "group_created" for cause in first["triggers"])

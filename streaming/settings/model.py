@@ -162,6 +162,8 @@ class Retention(Section):
     episodes_hours: Hours
     changes_hours: Hours
     queue_progress_hours: Hours
+    replays_hours: Hours
+    replay_groups_hours: Hours
 
     def keep_ms(self) -> dict[str, int]:
         """Return how long rows of a table are kept, by its name; tables that are kept forever are left out."""

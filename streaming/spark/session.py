@@ -86,16 +86,20 @@ _JARS = "spark.jars"
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 
 
-def locations_of(settings: Settings) -> list[Location]:
+def locations_of(settings: Settings, more: Sequence[Location] = ()) -> list[Location]:
     """Return where Spark reads and writes files; [spark.conf] has the warehouse of a catalog."""
     writes_tables = settings.tables.writer == "delta-spark"
     places = [settings.job.checkpoint, settings.events.folder, *([settings.job.tables] if writes_tables else [])]
-    return [*places, *stores_in(settings.spark.conf)]
+    return [*places, *more, *stores_in(settings.spark.conf)]
 
 
-def session_conf(settings: Settings) -> dict[str, str]:
-    """Return every Spark setting that the monitor sets, the user's own last."""
-    conf = _ALWAYS | hadoop_conf(locations_of(settings), os.environ, _unknown_to_java(settings))
+def session_conf(settings: Settings, more: Sequence[Location] = ()) -> dict[str, str]:
+    """Return every Spark setting that the monitor sets, the user's own last.
+
+    Args:
+        more: Locations that Spark reads or writes in addition to those of the job.
+    """
+    conf = _ALWAYS | hadoop_conf(locations_of(settings, more), os.environ, _unknown_to_java(settings))
     if not _is_platform():
         conf |= _DELTA
     conf["spark.sql.shuffle.partitions"] = str(settings.state.shuffle_partitions)
@@ -104,7 +108,7 @@ def session_conf(settings: Settings) -> dict[str, str]:
         if is_local(settings.spark.master):
             conf |= _LOCAL
             conf[_JAVA_OPTIONS] = " ".join([*_LOCAL_JAVA, *_heap_options(), *archive_options()])
-        conf |= scheme_conf(locations_of(settings))
+        conf |= scheme_conf(locations_of(settings, more))
         conf |= checkpoint_conf(settings.job.checkpoint)  # after the settings for a disk; its jar is the monitor's own
     return conf | settings.spark.conf
 
@@ -146,6 +150,7 @@ def start_session(
     *,
     log_file: Path | None = None,
     shared: Sequence[Path] = (),
+    more: Sequence[Location] = (),
 ) -> SparkSession:
     """Start Spark, or join the session that spark-submit made; then executors have the monitor's code.
 
@@ -155,6 +160,7 @@ def start_session(
         log_file: Gets all output of Spark's JVM and its Python workers, so that standard error stays the monitor's own;
             the file of the previous start is kept next to it. None for standard error.
         shared: Folders that executors also read or write.
+        more: Locations that Spark reads or writes in addition to those of the job.
 
     Raises:
         SetupError: No suitable Java, unavailable jars, nowhere to put temporary files, settings that Spark does not
@@ -171,7 +177,7 @@ def start_session(
             "Give [spark] master the cluster itself (spark://, k8s://, yarn), or use spark-submit.",
         )
     builder = SparkSession.builder.appName(name)
-    conf = session_conf(settings)
+    conf = session_conf(settings, more)
     if "spark.pyspark.python" in conf:
         os.environ["PYSPARK_PYTHON"] = conf["spark.pyspark.python"]
     if master:
@@ -180,7 +186,7 @@ def start_session(
     if not _is_submitted():
         os.environ["JAVA_HOME"] = str(find_java().home)
         _name_files_in_utf8()
-        schemes = schemes_of(locations_of(settings))
+        schemes = schemes_of(locations_of(settings, more))
         if is_local(master):
             os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
             _drop_foreign_spark_home()

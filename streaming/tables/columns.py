@@ -13,6 +13,7 @@ Row: TypeAlias = dict[str, Any]
 TEXT = pa.string()
 COUNT = pa.int32()
 LONG = pa.int64()
+REAL = pa.float64()
 TRUTH = pa.bool_()
 TIME = pa.timestamp("us", "UTC")
 TEXTS = pa.list_(TEXT)

@@ -6,9 +6,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from streaming.tables.schema import COUNT, LONG, TEXT, TIME, TRUTH, Table
+from streaming.tables.columns import COUNT, LONG, REAL, TEXT, TIME, TRUTH, Table
 
-_SIMPLE = {TEXT: "string", COUNT: "integer", LONG: "long", TRUTH: "boolean", TIME: "timestamp"}
+_SIMPLE = {TEXT: "string", COUNT: "integer", LONG: "long", REAL: "double", TRUTH: "boolean", TIME: "timestamp"}
 
 # There are many commits, so checkpoints of the log must be rare enough to be cheap, and old commits must be removed.
 CHECKPOINT_INTERVAL = 50

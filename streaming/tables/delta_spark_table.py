@@ -74,23 +74,15 @@ class DeltaSparkTable(DeltaLogTable):
     def __init__(self, spark: SparkSession, root: Location, table: Table, *, adds_columns: bool = True) -> None:
         self.table = table
         self._spark = spark
-        self.name = _name(root, table.name)
+        self.name = spark_name(root, table.name)
         with _as_table_error(f"{self.name} cannot be used"):
             self._spark.sql(ddl(table, self.name, {WRITER_PROPERTY: NAME}))
-            self.uri = self._location(root)
+            self.uri = uri_of(spark, root, table.name)
             self._delta = DeltaLog(self.uri)
         check_writer(self._delta, NAME, self.name)
         if adds_columns:
             self._add_columns()
         self._compacted_at = self.version
-
-    def _location(self, root: Location) -> str:
-        """Return its location in delta-rs's form."""
-        if not catalog_schema(root):
-            return table_uri(root, self.table.name)
-        uri: str = self._spark.sql(f"DESCRIBE DETAIL {self.name}").select("location").collect()[0][0]
-        scheme, is_uri, rest = uri.partition("://")
-        return f"s3://{rest}" if scheme == "s3a" else uri if is_uri else uri.removeprefix("file:")
 
     def _add_columns(self) -> None:
         lacking = check_columns(self._delta, self.table, self.name)
@@ -319,7 +311,17 @@ def _hours(vacuum_after_ms: int) -> int:
     return max(24, vacuum_after_ms // _HOUR_MS)
 
 
-def _name(root: Location, table: str) -> str:
+def uri_of(spark: SparkSession, root: Location, table: str) -> str:
+    """Return the location of a table that exists, in delta-rs's form."""
+    if not catalog_schema(root):
+        return table_uri(root, table)
+    uri: str = spark.sql(f"DESCRIBE DETAIL {spark_name(root, table)}").select("location").collect()[0][0]
+    scheme, is_uri, rest = uri.partition("://")
+    return f"s3://{rest}" if scheme == "s3a" else uri if is_uri else uri.removeprefix("file:")
+
+
+def spark_name(root: Location, table: str) -> str:
+    """Return the name of a table in Spark SQL."""
     if catalog_schema(root):
         return f"{catalog_schema(root)}.{table}"
     return quoted_path(hadoop_uri(table_uri(root, table)))

@@ -17,7 +17,8 @@ from streaming.tables.delta_rs_table import DeltaRsTable
 from streaming.tables.errors import TableError
 from streaming.tables.location import WRITER_PROPERTY, is_table, table_uri
 from streaming.tables.projector import DriverProjector, Projector, Replaced
-from streaming.tables.schema import TABLES, Table
+from streaming.tables.replay_tables import EVERY_TABLE
+from streaming.tables.schema import Table
 from streaming.tables.writer import TableWriter
 
 if TYPE_CHECKING:
@@ -97,7 +98,7 @@ def stored_writer(root: Location) -> str:
     """Return the writer that the tables remember, the first existing one's; delta-rs if there is none."""
     if catalog_schema(root):
         return DELTA_SPARK
-    uris = (table_uri(root, name) for name in TABLES if is_table(root, name))
+    uris = (table_uri(root, name) for name in EVERY_TABLE if is_table(root, name))
     uri = next(uris, None)
     stored = None if uri is None else DeltaTable(uri).metadata().configuration.get(WRITER_PROPERTY)
     return stored or DELTA_RS
@@ -110,7 +111,7 @@ def change_writer(root: Location, writer: str) -> None:
         TableError: They are in a catalog, which only Spark writes.
     """
     if writer_of(writer, root) != stored_writer(root):
-        for name in TABLES:
+        for name in EVERY_TABLE:
             if is_table(root, name):
                 table = DeltaTable(table_uri(root, name))
                 table.alter.set_table_properties({WRITER_PROPERTY: writer}, raise_if_not_exists=False)

@@ -20,16 +20,17 @@ from streaming.tables.journal_entries import RowFilter
 from streaming.tables.journal_progress import from_mark
 from streaming.tables.materializer import progress_id
 from streaming.tables.projections import PROJECTIONS
+from streaming.tables.replay_tables import EVERY_TABLE
 from streaming.tables.retention import RETENTIONS, OldRows
-from streaming.tables.schema import CHANGES, GROUPS, TABLES
+from streaming.tables.schema import CHANGES, GROUPS
 from streaming.tables.writer import LogTruncatedError, TableWriter, Upkeep
 from udfs.model.annotations import FOLLOWED_KIND, NO_CLUSTER
 
 # Each change of a group is in `group_minutes`, progress without changes is in `queue_progress`, and a cluster without
 # groups has topics.
 _EVENT_TIMES = {"group_minutes": "minute", "queue_progress": "event_time", "topics": "valid_from"}
-# These show when the monitor last wrote, because inputs are rejected and rebalances decided at its own batch times.
-_BATCH_TIMES = {"rejected_events": "seen_at", "rebalances": "detected_at"}
+# These show when the monitor last wrote: inputs are rejected, rebalances decided and replays begun at its own times.
+_BATCH_TIMES = {"rejected_events": "seen_at", "rebalances": "detected_at", "replays": "started_at"}
 
 
 class Kept(NamedTuple):
@@ -72,7 +73,7 @@ def optimize(
     engine = engine or DeltaRsEngine()
     writers = {
         name: engine.table(root, table, adds_columns=not dry_run)
-        for name, table in TABLES.items()
+        for name, table in EVERY_TABLE.items()
         if engine.exists(root, name)
     }
     newest = _Newest(writers, clock.now_ms() if now_ms is None else now_ms)

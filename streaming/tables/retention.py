@@ -58,6 +58,8 @@ RETENTIONS: Mapping[str, AgeRule] = MappingProxyType(
         "audits": AgeRule("event_time", _GROUP),
         "annotations": AgeRule("written_at"),
         "episodes": AgeRule("closed_at"),
+        "replays": AgeRule("started_at", is_event_time=False),
+        "replay_groups": AgeRule("started_at", is_event_time=False),
     }
 )
 

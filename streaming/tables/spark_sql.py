@@ -7,11 +7,11 @@ from types import MappingProxyType
 
 import pyarrow as pa
 
+from streaming.tables.columns import COUNT, LONG, REAL, TEXT, TIME, TRUTH, Table
 from streaming.tables.delta_schema import properties
 from streaming.tables.predicates import Dialect
-from streaming.tables.schema import COUNT, LONG, TEXT, TIME, TRUTH, Table
 
-_SIMPLE = {TEXT: "STRING", COUNT: "INT", LONG: "BIGINT", TRUTH: "BOOLEAN", TIME: "TIMESTAMP"}
+_SIMPLE = {TEXT: "STRING", COUNT: "INT", LONG: "BIGINT", REAL: "DOUBLE", TRUTH: "BOOLEAN", TIME: "TIMESTAMP"}
 
 
 def ddl(table: Table, name: str, more: Mapping[str, str] = MappingProxyType({})) -> str:

@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 
 import typer
 
-from streaming.tables.schema import TABLES, TIME, Row
+from streaming.tables.replay_tables import EVERY_TABLE
+from streaming.tables.schema import TIME, Row
 from streaming.terminal.escape import printable
 from streaming.terminal.format import brief_time_text, time_text
 from streaming.terminal.table_layout import table_lines
@@ -22,7 +23,7 @@ UNBOUNDED_WIDTH = 10_000
 _WATCH_EVERY_S = 2.0
 # Fields that are times in answers of commands and of the API: columns of tables, and values derived from them.
 TIMES = frozenset(
-    {column.name for table in TABLES.values() for column in table.columns if column.type == TIME}
+    {column.name for table in EVERY_TABLE.values() for column in table.columns if column.type == TIME}
     | {"hour", "last_at", "newest_event", "at", "known_until", "since", "spans_dropped_before"}
 )
 

@@ -16,8 +16,9 @@ from streaming.tables.arrow_rows import as_schema, from_arrow
 from streaming.tables.errors import NoTablesError
 from streaming.tables.file_listing import newest_time
 from streaming.tables.location import is_table, table_to_read
+from streaming.tables.replay_tables import EVERY_TABLE
 from streaming.tables.retention import dropped_before
-from streaming.tables.schema import TABLES, TIME, Row
+from streaming.tables.schema import TIME, Row
 from streaming.terminal.format import time_text
 
 # A function that selects rows. A pc.Expression is not used, because filtering by one imports pandas.
@@ -66,7 +67,7 @@ class Reader:
         self.root = root
         if isinstance(root, Path) and not root.is_dir():
             raise NoTablesError(f"{root}: there is no such folder. Name the job's tables with --tables DIR.")
-        if not any(is_table(root, name, soon=True) for name in TABLES):
+        if not any(is_table(root, name, soon=True) for name in EVERY_TABLE):
             raise NoTablesError(
                 f"{root} holds no tables of the monitor yet. Name the job's folder with --tables DIR, or start `run`."
             )
@@ -85,8 +86,8 @@ class Reader:
             where: Column -> its required value, a set of allowed values, ``Within``, ``Between`` or ``Except``; None
                 for any.
         """
-        names = list(columns or TABLES[name].names)
-        schema = pa.schema([TABLES[name].schema.field(column) for column in names])
+        names = list(columns or EVERY_TABLE[name].names)
+        schema = pa.schema([EVERY_TABLE[name].schema.field(column) for column in names])
         blocks = list(self.blocks(name, columns=names, where=where))
         # empty_table() is not used, because it imports pandas.
         rows = pa.concat_tables(blocks) if blocks else pa.Table.from_batches([], schema)
@@ -99,7 +100,7 @@ class Reader:
         delta = self._table(name)
         if delta is None:
             return
-        schema = pa.schema([TABLES[name].schema.field(column) for column in columns])
+        schema = pa.schema([EVERY_TABLE[name].schema.field(column) for column in columns])
         # A table of an older release gets its missing columns when its job starts again.
         there = {field.name for field in delta.schema().fields}
         tests = [_test(column, value) for column, value in (where or {}).items() if value is not None]
@@ -139,7 +140,7 @@ class Reader:
 
     def rows(self, name: str, *, where: Mapping[str, Any] | None = None, keep: Keep | None = None) -> list[Row]:
         """Read as ``read`` does; return dicts, times in epoch milliseconds."""
-        return from_arrow(TABLES[name], self.read(name, where=where, keep=keep))
+        return from_arrow(EVERY_TABLE[name], self.read(name, where=where, keep=keep))
 
 
 def time_scalar(epoch_ms: int) -> pa.Scalar:

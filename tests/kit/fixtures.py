@@ -49,6 +49,7 @@ _SCOPES = {
         "tests/streaming/commands/test_query.py",
         "tests/streaming/commands/test_state.py",
         "tests/streaming/pipeline/",
+        "tests/streaming/replays/",
         "tests/streaming/spark/",
         "tests/streaming/tables/",
     ),

@@ -105,3 +105,18 @@ def test_what_cannot_be_meant_is_named(tables: Path, policy: str, said: str) -> 
 def test_a_span_without_rebalances_is_named(tables: Path) -> None:
     answer = run(tables, "--since", str(T0 + 4 * MINUTE))
     assert (answer.exit_code, "has no rebalance in that time" in answer.stderr) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["-g", "orders", "--all"], "name groups with --group, or take all of them with --all"),
+        ([], "name groups with --group, or take all of them with --all"),
+        (["--all", "-p", "faster"], "'faster' is no policy; a policy is strategy=NAME"),
+        (["-g", "orders", "-g", "payments", "--into", "s4://lake"], "s4"),
+    ],
+)
+def test_what_no_job_could_replay_is_refused_before_spark_starts(tables: Path, arguments: list[str], said: str) -> None:
+    answer = CliRunner().invoke(app, ["replay", "--tables", str(tables), *arguments])
+    assert answer.exit_code == 2
+    assert said in answer.stderr

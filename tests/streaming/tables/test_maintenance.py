@@ -14,8 +14,9 @@ from streaming.tables.delta_rs_table import DeltaRsTable
 from streaming.tables.journal_entries import RowFilter
 from streaming.tables.maintenance import Kept, optimize
 from streaming.tables.materializer import Materializer
+from streaming.tables.replay_tables import EVERY_TABLE
 from streaming.tables.retention import RETENTIONS, dropped_before
-from streaming.tables.schema import CHANGES, GROUPS, TABLES, Row
+from streaming.tables.schema import CHANGES, GROUPS, Row
 from streaming.tables.writer import Edit, Mark
 from tests.streaming.tables.journals import T0, Journal, annotated, stable
 from tests.streaming.tables.test_materializer import content, contents, some_changes, write
@@ -168,17 +169,17 @@ def fill_all(root: Path) -> None:
     ids = {"rebalance_id": "r", "finding_id": "f", "member_id": "m", "topic": "t", "position": "p"}
 
     def store(name: str, *rows: Row) -> None:
-        table = TABLES[name]
+        table = EVERY_TABLE[name]
         stored = [{key: value for key, value in row.items() if key in table.names} for row in rows]
         DeltaRsTable(root, table).append(to_arrow(table, stored), Mark("test", 0))
 
     store("groups", both[0])
     for name, rule in RETENTIONS.items():
-        starts = [column for column in ("valid_from", "joined_at", "opened_at") if column in TABLES[name].names]
+        starts = [column for column in ("valid_from", "joined_at", "opened_at") if column in EVERY_TABLE[name].names]
         begun = dict.fromkeys(starts, old)
         at = [old, old + 1, *([new] if rule.is_event_time else [old + 100 * HOUR])]
         times = [{**begun, rule.time: time} for time in at]
-        still_open = [{**begun, rule.time: None}] if TABLES[name].ends else []
+        still_open = [{**begun, rule.time: None}] if EVERY_TABLE[name].ends else []
         store(name, *(ids | group | time | {"queue_id": 0} for group in both for time in [*times, *still_open]))
 
 
@@ -205,11 +206,11 @@ def test_old_rows_of_every_table_are_dropped_but_nothing_still_valid(tmp_path: P
 
 
 def test_every_table_but_that_of_the_present_has_a_retention() -> None:
-    assert {*RETENTIONS, GROUPS.name} == set(TABLES)
+    assert {*RETENTIONS, GROUPS.name} == set(EVERY_TABLE)
     assert {f"{name}_hours" for name in RETENTIONS} == set(Retention.model_fields)
     for name, rule in RETENTIONS.items():
         # A span's age counts from its end, not from its beginning.
-        assert TABLES[name].ends in (None, rule.time)
+        assert EVERY_TABLE[name].ends in (None, rule.time)
 
 
 def test_a_table_promises_to_be_only_appended_to_as_long_as_it_is(tmp_path: Path) -> None:
@@ -250,7 +251,7 @@ def test_the_job_continues_after_rows_were_dropped(tmp_path: Path) -> None:
     write(tmp_path / "whole", changes, 0)
     later(tmp_path / "whole", 1)
     for name in ("groups", "topics", "findings", "members", "assignments"):
-        ends = TABLES[name].ends
+        ends = EVERY_TABLE[name].ends
         whole = [row for row in content(tmp_path / "whole", name) if ends is None or row[ends] is None]
         assert [row for row in content(tmp_path, name) if ends is None or row[ends] is None] == whole
 
@@ -286,4 +287,4 @@ def test_a_file_that_is_being_written_is_never_deleted(tmp_path: Path) -> None:
 def test_tables_that_are_not_there_are_left_alone(tmp_path: Path) -> None:
     DeltaRsTable(tmp_path, CHANGES)
     assert list(kept_up(tmp_path, vacuum_after_ms=0)) == ["changes"]
-    assert not [name for name in TABLES if name != "changes" and (tmp_path / name).exists()]
+    assert not [name for name in EVERY_TABLE if name != "changes" and (tmp_path / name).exists()]

@@ -27,6 +27,7 @@ from streaming.tables.journal_piece import JournalPiece
 from streaming.tables.journal_progress import JournalProgress, to_mark
 from streaming.tables.materializer import Materializer
 from streaming.tables.projections import PROJECTIONS, Projection
+from streaming.tables.replay_tables import EVERY_TABLE
 from streaming.tables.schema import CHANGES, QUEUE_PROGRESS, REBALANCES, REJECTED_EVENTS, TABLES, Row
 from streaming.tables.writer import Mark
 from tests.streaming.tables.journals import T0, Journal, a_history, assigned, joined, released, rows, stable
@@ -49,7 +50,7 @@ def shorten_log(root: Path) -> None:
 
 
 def content(root: Path, name: str) -> list[Row]:
-    table = TABLES[name]
+    table = EVERY_TABLE[name]
     found = from_arrow(table, DeltaTable(str(root / name)).to_pyarrow_table())
     return sorted(found, key=lambda row: [str(row[column]) for column in table.names])
 

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 from streaming.tables.predicates import Dialect
+from streaming.tables.replay_tables import EVERY_TABLE
 from streaming.tables.retention import (
     DROPPED_BEFORE,
     RETENTIONS,
@@ -21,7 +22,6 @@ from streaming.tables.retention import (
     noted,
     to_drop,
 )
-from streaming.tables.schema import TABLES
 
 DIALECT = Dialect(str, lambda text: "'" + text.replace("'", "''") + "'")
 BY_GROUP = RETENTIONS["group_minutes"]
@@ -69,10 +69,10 @@ def test_without_a_cluster_nothing_is_old() -> None:
     assert found(OldRows(BY_GROUP, {}), minutes(("c", "g", 1))) == ()
 
 
-@pytest.mark.parametrize("name", sorted(name for name in RETENTIONS if TABLES[name].ends))
+@pytest.mark.parametrize("name", sorted(name for name in RETENTIONS if EVERY_TABLE[name].ends))
 def test_open_rows_are_never_old(name: str) -> None:
     """The condition compares only the end, and a null end is less than any time."""
-    ends = TABLES[name].ends
+    ends = EVERY_TABLE[name].ends
     rows = pa.table({"cluster": ["c", "c"], ends: pa.array([None, 1], pa.int64())})
     assert found(OldRows(RETENTIONS[name], {"c": 2**50}), rows) == (("c", 1, 2**50),)
 

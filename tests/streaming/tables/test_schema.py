@@ -13,7 +13,8 @@ from streaming.tables import delta_rs_table
 from streaming.tables.delta_rs_table import DeltaRsTable
 from streaming.tables.delta_schema import PROPERTIES, delta_fields
 from streaming.tables.location import WRITER_PROPERTY
-from streaming.tables.schema import TABLES, TIME
+from streaming.tables.replay_tables import EVERY_TABLE
+from streaming.tables.schema import TIME
 from streaming.tables.spark_sql import ddl
 from udfs.model.journal import Rebalance, Rejected
 
@@ -45,6 +46,11 @@ CONTRACT = {
     "annotations": "annotation_id kind text url cluster groups client_ids hosts began_at ended_at written_at",
     "episodes": "episode_id cluster group_id kind began_at last_at closed_at text client host instance_id prefix topic"
     " period_ms period_of rebalances queues_moved pause_ms queue_pause_ms repeated_messages earlier_rebalance_ids",
+    "replays": "replay_id cluster request policies covers_from covers_to table_versions code_version started_at"
+    " finished_at groups sums",
+    "replay_groups": "replay_id cluster system group_id policy started_at covers_from covers_to rebalances queues_moved"
+    " queue_pause_ms repeated_messages queue_outage_max_ms idle_members spread gone_rebalances gone_rebalance_ids"
+    " unknown",
     "queue_progress": "cluster group_id topic broker queue_id event_time committed_offset committed_at end_offset"
     " end_at start_offset lag",
 }
@@ -54,16 +60,16 @@ _PLAIN = {"appendOnly", "changeDataFeed", "checkConstraints", "generatedColumns"
 
 @pytest.mark.parametrize("name", sorted(CONTRACT))
 def test_every_promised_column_is_there(name: str) -> None:
-    assert set(CONTRACT[name].split()) <= set(TABLES[name].names)
+    assert set(CONTRACT[name].split()) <= set(EVERY_TABLE[name].names)
 
 
 def test_there_is_no_table_beside_the_promised_ones() -> None:
-    assert set(TABLES) == set(CONTRACT)
+    assert set(EVERY_TABLE) == set(CONTRACT)
 
 
-@pytest.mark.parametrize("name", sorted(TABLES))
+@pytest.mark.parametrize("name", sorted(EVERY_TABLE))
 def test_times_are_timestamps_and_durations_are_whole_milliseconds(name: str) -> None:
-    for column in TABLES[name].columns:
+    for column in EVERY_TABLE[name].columns:
         is_time = column.name.endswith(("_at", "_from", "_to")) or column.name in ("event_time", "minute")
         assert (column.type == TIME) == is_time, column
         if column.name.endswith("_ms"):
@@ -72,7 +78,7 @@ def test_times_are_timestamps_and_durations_are_whole_milliseconds(name: str) ->
 
 @pytest.mark.spark
 def test_spark_reads_the_same_tables_whichever_engine_made_them(spark: SparkSession, tmp_path: Path) -> None:
-    for name, table in TABLES.items():
+    for name, table in EVERY_TABLE.items():
         DeltaRsTable(tmp_path / "ours", table)
         spark.sql(ddl(table, f"delta.`{tmp_path / 'sql' / name}`"))
         ours, sql = (
@@ -97,4 +103,4 @@ def test_spark_reads_the_same_tables_whichever_engine_made_them(spark: SparkSess
 
 @pytest.mark.parametrize(("kind", "name"), [(Rebalance, "rebalances"), (Rejected, "rejected_events")])
 def test_a_field_of_the_journal_and_its_column_go_together(kind: type[msgspec.Struct], name: str) -> None:
-    assert set(kind.__struct_fields__) == set(TABLES[name].names)
+    assert set(kind.__struct_fields__) == set(EVERY_TABLE[name].names)
