@@ -16,7 +16,7 @@ from streaming.tables.schema import Row
 from streaming.views.measured_rebalances import Measured, measured
 from udfs.group.replay.policy import Policy, decided
 from udfs.group.replay.replay import History, Replayed, replay
-from udfs.group.replay.reported_group import RecordedDecision, ReportedGroup
+from udfs.group.replay.reported_past import RecordedDecision, ReportedPast
 from udfs.model.config import CoreConfig
 
 
@@ -130,7 +130,7 @@ class _Past:
         self._reported = None
         self._decisions: dict[tuple[int, int], RecordedDecision] = {}
         if rows.rebalances[0]["generation_source"] == "reported":
-            self._reported = ReportedGroup(history, as_recorded, config)
+            self._reported = ReportedPast(history, as_recorded, config)
             for decision in self._reported.as_recorded():
                 self._decisions[decision.recorded.time_ms, decision.recorded.generation] = decision
 

@@ -93,6 +93,8 @@ def _sentences(text: str, rows: GroupRows) -> Iterator[tuple[str, str]]:
             continue
         if name == "protocol" and value in _AS_STRATEGY:
             name, value = "strategy", _AS_STRATEGY[value]
+        if name == "strategy" and value is not None and value.startswith("server."):
+            name, value = "protocol", "consumer"  # the coordinator assigns there alone
         said: dict[str, list[str]] = {}
         for library, version in _libraries(rows):
             label = " ".join(word for word in (library, version) if word)

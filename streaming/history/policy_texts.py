@@ -63,7 +63,7 @@ def parts_of(text: str) -> Iterator[tuple[str, str, str | None]]:
         kind, found = _kind_of(part)
         arguments = found.groupdict()
         value = arguments.get("strategy") or arguments.get("protocol")
-        yield kind.name, part, None if value is None else value.rpartition(".")[2]
+        yield kind.name, part, None if value is None else value.removeprefix("kafka.")
 
 
 def strategies_of(rows: GroupRows) -> list[str]:

@@ -31,7 +31,7 @@ from tests.streaming.history.test_identity import day_tables as day_tables
 from udfs.group.replay.decided_generations import Generation
 from udfs.group.replay.recorded_generations import DIFFERS
 from udfs.group.replay.replay import History, Replayed, replay
-from udfs.group.replay.reported_group import DECIDED_OTHERWISE, ReportedGroup
+from udfs.group.replay.reported_past import DECIDED_OTHERWISE, ReportedPast
 from udfs.model.events import MemberJoined, MemberLeft, TopicQueues
 from udfs.model.group_api import DueEvent
 
@@ -169,9 +169,9 @@ def tables_of(made: World) -> GroupRows:
     return group_rows(GivenTables.of(run_core([coordinator_events(made)])), "c", "g")
 
 
-def reported(rows: GroupRows, config: Any) -> ReportedGroup:
+def reported(rows: GroupRows, config: Any) -> ReportedPast:
     history = found_history(rows, 0).history
-    return ReportedGroup(history, replay(history, config), config)
+    return ReportedPast(history, replay(history, config), config)
 
 
 def figures(generations: Sequence[Any], end: int) -> list[tuple[Any, ...]]:
@@ -366,5 +366,5 @@ def test_a_past_that_is_not_decided_says_why() -> None:
     history = found_history(rows, 0).history
     again = replay(history, core_config())
     changed = [msgspec.structs.replace(row, agrees=None, agrees_reason="library_unknown") for row in again.rebalances]
-    group = ReportedGroup(history, msgspec.structs.replace(again, rebalances=changed), core_config())
+    group = ReportedPast(history, msgspec.structs.replace(again, rebalances=changed), core_config())
     assert {decision.reason for decision in group.as_recorded()} == {"library_unknown"}

@@ -34,23 +34,23 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     members: MemberPolicy = MemberPolicy()
 
 
-class Decided(msgspec.Struct, frozen=True, kw_only=True):
+class DecidedUnderPolicy(msgspec.Struct, frozen=True, kw_only=True):
     """What the coordinator decides under a policy; ``lived`` is None where members do what they did."""
 
     replayed: Replayed
     lived: Lived | None = None
 
 
-def decided(policy: Policy, history: History, config: CoreConfig) -> Decided:
+def decided(policy: Policy, history: History, config: CoreConfig) -> DecidedUnderPolicy:
     """Return what the coordinator decides over a history under a policy."""
     if policy.members == MemberPolicy():
-        return Decided(replayed=replay(under(policy, history), config))
+        return DecidedUnderPolicy(replayed=replay(under(policy, history), config))
     changed, done = _lived(policy, history, config)
     delay_ms = policy.members.join_delay_ms
     if delay_ms is not None and SYSTEMS[history.system].has_rebalance_loop:
         # Clients that learn of changes in their loop alone take in at once what has changed since.
         config = msgspec.structs.replace(config, settle_ms=delay_ms)
-    return Decided(replayed=replay(under(policy, changed), config), lived=done)
+    return DecidedUnderPolicy(replayed=replay(under(policy, changed), config), lived=done)
 
 
 def _lived(policy: Policy, history: History, config: CoreConfig) -> tuple[History, Lived]:

@@ -33,7 +33,7 @@ class RecordedDecision(msgspec.Struct, frozen=True, kw_only=True):
     reason: str | None
 
 
-class ReportedGroup:
+class ReportedPast:
     """A group of Kafka's classic protocol, with its past."""
 
     def __init__(self, history: History, replayed: Replayed, config: CoreConfig) -> None:
