@@ -57,13 +57,16 @@ def recorded_generations(history: History, replayed: Replayed) -> list[RecordedG
     names = {due.event.topic for due in history.events if isinstance(due.event, TopicQueues)}
     reported: dict[tuple[int, int | None], Owners | None] = {}
     newest: dict[tuple[int, int | None], Owners] = {}  # by the time when the generation began, and its number
+    begins = {(row.event_time, row.generation) for row in replayed.rebalances}
     began: tuple[int, int | None] = -1, None
     for due in history.events:
         if isinstance(due.event, GroupSnapshot):
             event = due.event
             owners = None if event.assignments is None else reported_owners(event)
             reported.setdefault((event.event_time, event.generation), owners)
-            began = began if began[1] == event.generation else (event.event_time, event.generation)
+            # A coordinator that lost a group counts anew, so a number may come again.
+            shown = (event.event_time, event.generation)
+            began = shown if shown in begins else began
             if owners is not None:
                 newest[began] = owners
     found: list[RecordedGeneration] = []
