@@ -1,8 +1,9 @@
-"""Command: `replay`: what a group's past would have been under another strategy, other queues or without members."""
+"""Command: `replay`: what a group's past would have been under another strategy, with other queues or members."""
 
 from __future__ import annotations
 
 import sys
+import textwrap
 from contextlib import redirect_stdout
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -51,7 +52,8 @@ def replay(
             "--policy",
             "-p",
             metavar="POLICY",
-            help="strategy=NAME, queues TOPIC=N, without MEMBER|HOST|CLIENT, combined with +. Repeatable.",
+            help="strategy=NAME, queues TOPIC=N, without MEMBER|HOST|CLIENT, static, session_timeout=30s, graceful,"
+            " members=+2, join_delay=3s, combined with +. Repeatable.",
         ),
     ] = None,
     all_strategies: Annotated[
@@ -222,11 +224,15 @@ def _show(found: PolicyOutcomes) -> None:
         Shown("QUEUE-PAUSE", pause),
     ]
     show_rows([outcome._asdict() for outcome in found.outcomes], columns, is_wide=False)
-    sys.stdout.write("".join(f"\n{printable(line)}" for line in _lines(found)) + "\n")
+    for line in _lines(found):
+        shown = textwrap.fill(printable(line), 80, subsequent_indent="  ", break_on_hyphens=False)
+        sys.stdout.write(f"\n{shown}")
+    sys.stdout.write("\n")
 
 
 def _lines(found: PolicyOutcomes) -> list[str]:
     """Return what else is to be said, and what the tables do not know."""
+    from streaming.history.policy_settings import setting_lines
     from streaming.terminal.format import count
 
     lines: list[str] = []
@@ -236,6 +242,10 @@ def _lines(found: PolicyOutcomes) -> list[str]:
         changes += [f"with {count(len(outcome.added), 'other rebalance')}"] if outcome.added else []
         if changes:
             lines.append(f"{outcome.policy}: {' and '.join(changes)}.")
+        lines += [f"{outcome.policy}: {note}." for note in outcome.notes]
+    lines += [f"As recorded: {note}." for note in found.outcomes[0].notes]
+    policies = [outcome.policy for outcome in found.outcomes if outcome.policy is not None]
+    lines += [f"To set {line}." for line in setting_lines(policies, found.rows)]
     if found.not_reproduced:
         shown = [f"{result.rebalance_id[:8]} ({result.reason or 'unknown'})" for result in found.not_reproduced]
         more = f" and {len(shown) - _LISTED} more" if len(shown) > _LISTED else ""
@@ -245,6 +255,8 @@ def _lines(found: PolicyOutcomes) -> list[str]:
     if unknown and found.outcomes[0].queue_pause_ms is not None:
         lines.append(f"{count(unknown, 'rebalance')} that moved queues had no measured pause.")
     if len(found.outcomes) > 1 and found.pause_each is not None:
-        lines.append("Queue-pause under a policy is estimated: moved queues times what one stood still,")
-        lines.append(f"{found.pause_each.span_text()}.")
+        is_reported = found.rows.rebalances[0]["generation_source"] == "reported"
+        queues = "queues that stand still" if is_reported else "moved queues"
+        each = found.pause_each.span_text()
+        lines.append(f"Queue-pause under a policy is estimated: {queues} times what one stood still, {each}.")
     return lines

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from streaming.history.group_history import found_history
 from streaming.history.group_rows import GroupRows, UnknownPastError
 from streaming.history.identity import GenerationResult, compared
+from streaming.history.policy_notes import excluded_notes, notes_of, undecided_notes
 from streaming.history.policy_texts import policy_of
 from streaming.tables.schema import Row
 from streaming.views.measured_rebalances import Measured, measured
-from udfs.group.replay.policy import under
-from udfs.group.replay.replay import Replayed, replay
+from udfs.group.replay.policy import Policy, decided
+from udfs.group.replay.replay import History, Replayed, replay
+from udfs.group.replay.reported_past import RecordedDecision, ReportedPast
 from udfs.model.config import CoreConfig
 
 
@@ -27,7 +29,8 @@ class PolicyOutcome(NamedTuple):
             queue, and the difference between the most and the fewest queues of a member; None if never known.
         queue_pause_ms: Sum over all queues, as far as it is known; None if it is not.
         pause_unknown: How many rebalances that moved queues have no measured pause. gone: Ids of recorded rebalances
-            that would not have been. added: Times of rebalances that were not.
+            that would not have been. added: Times of rebalances that were not. notes: Sentences on what the policy did
+            to members, and on what the tables cannot tell of it.
     """
 
     policy: str | None
@@ -39,6 +42,7 @@ class PolicyOutcome(NamedTuple):
     pause_unknown: int = 0
     gone: tuple[str, ...] = ()
     added: tuple[int, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 class PolicyOutcomes(NamedTuple):
@@ -71,37 +75,36 @@ def outcomes_of(rows: GroupRows, policies: Sequence[str], config: CoreConfig, un
         NotFoundError, UnknowableError: See ``policy_of``.
     """
     changes = [policy_of(text, rows) for text in policies]
-    if policies and rows.rebalances[0]["generation_source"] == "reported":
-        raise UnknownPastError(
-            f"the coordinator of group {rows.group_id} decided its generations: how it would have under a policy is not"
-            " computed yet; without --policy its history is decided again"
-        )
     history = found_history(rows, config.settle_ms).history
     as_recorded = replay(history, config)
     since = -1 if rows.begins_at is None else rows.begins_at
     recorded = [row for row in rows.rebalances if _is_within(row["event_time"], since, until_ms)]
     if not recorded:
         raise UnknownPastError(f"group {rows.group_id} has no rebalance in that time")
+    past = _Past(rows, history, as_recorded, config, since, until_ms)
     until = recorded[-1]["event_time"]
     results = [result for result in compared(rows, as_recorded) if _is_within(result.event_time, since, until_ms)]
-    pause_each = _pause_of_each(recorded)
+    pause_each = past.pause_of_each(recorded)
     paused = [row["queue_pause_ms"] for row in recorded if row["queue_pause_ms"] is not None]
     outcomes = [
         _outcome(None, recorded)._replace(
+            moved=past.moved(recorded),
+            notes=tuple(past.notes()),
             queue_pause_ms=sum(paused) if paused else None,
             pause_unknown=sum(bool(row["queues_moved"]) and row["queue_pause_ms"] is None for row in recorded),
         )
     ]
     for text, policy in zip(policies, changes, strict=True):
-        again = _rows_of(replay(under(policy, history), config), since, until_ms)
+        again, notes = past.under(policy)
         outcome = _outcome(text, again)
         times = {row["event_time"] for row in again}
         before = {row["event_time"] for row in recorded}
         outcomes.append(
             outcome._replace(
-                queue_pause_ms=None if pause_each is None else round(pause_each.times(outcome.moved).middle),
+                queue_pause_ms=None if pause_each is None else round(pause_each.times(past.paused(again)).middle),
                 gone=tuple(row["rebalance_id"] for row in recorded if row["event_time"] not in times),
                 added=tuple(sorted(times - before)),
+                notes=tuple(notes),
             )
         )
     return PolicyOutcomes(rows, results, outcomes, pause_each, recorded[0]["event_time"], until)
@@ -111,12 +114,73 @@ def _is_within(time_ms: int, since: int, until_ms: int | None) -> bool:
     return time_ms > since and (until_ms is None or time_ms <= until_ms)
 
 
-def _rows_of(replayed: Replayed, since: int, until_ms: int | None) -> list[Row]:
-    names = ("event_time", "queues_moved", "idle_members", "spread")
-    rows = [{name: getattr(found, name) for name in names} for found in replayed.rebalances]
-    return sorted(
-        (row for row in rows if _is_within(row["event_time"], since, until_ms)), key=lambda row: row["event_time"]
-    )
+class _Past:
+    """A group's past, as it is decided under policies: by the coordinator, or generation by generation if reported."""
+
+    def __init__(
+        self,
+        rows: GroupRows,
+        history: History,
+        as_recorded: Replayed,
+        config: CoreConfig,
+        since: int,
+        until_ms: int | None,
+    ) -> None:
+        self._history, self._config, self._since, self._until_ms = history, config, since, until_ms
+        self._reported = None
+        self._decisions: dict[tuple[int, int], RecordedDecision] = {}
+        if rows.rebalances[0]["generation_source"] == "reported":
+            self._reported = ReportedPast(history, as_recorded, config)
+            for decision in self._reported.as_recorded():
+                self._decisions[decision.recorded.time_ms, decision.recorded.generation] = decision
+
+    def under(self, policy: Policy) -> tuple[list[Row], Iterator[str]]:
+        """Return the rebalances under a policy, in the order of their times, and what is to be said of them."""
+        names = ("event_time", "queues_moved", "idle_members", "spread")
+        if self._reported is None:
+            found = decided(policy, self._history, self._config)
+            rows = [{name: getattr(row, name) for name in names} for row in found.replayed.rebalances]
+            return self._within(rows), notes_of(policy, found.lived, self._history.system)
+        generations, done = self._reported.under(policy)
+        rows = [{name: getattr(row, name) for name in (*names, "queues_stopped", "undecided")} for row in generations]
+        within = self._within(rows)
+        notes = [*notes_of(policy, done, self._history.system), *undecided_notes(row["undecided"] for row in within)]
+        return within, iter(notes)
+
+    def _within(self, rows: Sequence[Row]) -> list[Row]:
+        kept = [row for row in rows if _is_within(row["event_time"], self._since, self._until_ms)]
+        return sorted(kept, key=lambda row: row["event_time"])
+
+    def moved(self, recorded: Sequence[Row]) -> int:
+        """Return how many queues moved; a queue that a cooperative rebalance revoked first counts once."""
+        total = 0
+        for row in recorded:
+            decision = self._decisions.get((row["event_time"], row["generation"]))
+            is_given = decision is not None and decision.reason is None
+            total += decision.decided.queues_moved if decision is not None and is_given else row["queues_moved"] or 0
+        return total
+
+    def notes(self) -> Iterator[str]:
+        """Yield in which recorded generations the group did not have what the core decides."""
+        return excluded_notes(
+            decision.reason
+            for decision in self._decisions.values()
+            if _is_within(decision.recorded.time_ms, self._since, self._until_ms)
+        )
+
+    def paused(self, rows: Sequence[Row]) -> int:
+        """Return how many queues paused: of reported groups all that stood still, else those that moved."""
+        return sum(row["queues_moved" if self._reported is None else "queues_stopped"] or 0 for row in rows)
+
+    def pause_of_each(self, recorded: Sequence[Row]) -> Measured | None:
+        """Return for how long a queue stood still in rebalances."""
+        pauses: list[tuple[float, None]] = []
+        for row in recorded:
+            decision = self._decisions.get((row["event_time"], row["generation"]))
+            number = row["queues_moved"] if decision is None else decision.decided.queues_stopped
+            if number and row["queue_pause_ms"] is not None:
+                pauses.append((row["queue_pause_ms"] / number, None))
+        return measured(pauses)
 
 
 def _outcome(policy: str | None, rows: Sequence[Row]) -> PolicyOutcome:
@@ -140,12 +204,3 @@ def _mean(rows: Sequence[Row], name: str) -> float | None:
     if total:
         return math.fsum(figure * span for figure, span in known) / total
     return None if not rows or rows[-1][name] is None else float(rows[-1][name])
-
-
-def _pause_of_each(rows: Sequence[Row]) -> Measured | None:
-    """Return for how long a queue that moved stood still in rebalances."""
-    return measured(
-        (row["queue_pause_ms"] / row["queues_moved"], None)
-        for row in rows
-        if row["queues_moved"] and row["queue_pause_ms"] is not None
-    )

@@ -1,26 +1,43 @@
-"""Shell: policies as people write them: `strategy=NAME`, `queues TOPIC=N`, `without WHO`, combined with `+`. No I/O."""
+"""Shell: policies as people write them: parts such as `strategy=NAME`, combined with `+`. No I/O."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from fnmatch import fnmatchcase
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
 from streaming.history.group_rows import GroupRows
+from streaming.settings.model import duration_ms
 from streaming.settings.suggestions import did_you_mean
 from streaming.tables.errors import NotFoundError
 from streaming.views.known_groups import UnknowableError
 from streaming.views.wished_changes import NEEDS_SETTINGS, strategy_named
+from udfs.group.assignment.library_choice import COOPERATIVE
 from udfs.group.replay.policy import Policy
 from udfs.model.clients import host_of
 from udfs.model.systems import SYSTEMS
 from udfs.strategies.registry import names
 
-_PART: Final = re.compile(r"strategy=(?P<strategy>\S+)|queues (?P<topic>\S+)=(?P<number>\d{1,7})|without (?P<who>\S+)")
-FORM: Final = "strategy=NAME, queues TOPIC=N or without MEMBER|HOST|CLIENT, combined with +"
+# By which strategy a group is decided under a protocol. The eager strategy with the balance of the cooperative one is
+# sticky; what coordinators of the newer protocol use by themselves is uniform.
+PROTOCOLS: Final = {"eager": "kafka.sticky", "cooperative": COOPERATIVE, "consumer": "kafka.server.uniform"}
+
+
+class PolicyKind(NamedTuple):
+    """A kind of policy.
+
+    Attributes:
+        name: The name in documents and in tables of settings. form: How it is written. pattern: What its text matches
+            as a whole; the groups are its arguments. applied: Adds it to a policy, after checks.
+    """
+
+    name: str
+    form: str
+    pattern: re.Pattern[str]
+    applied: Callable[[Policy, re.Match[str], GroupRows], Policy]
 
 
 def policy_of(text: str, rows: GroupRows) -> Policy:
@@ -28,30 +45,149 @@ def policy_of(text: str, rows: GroupRows) -> Policy:
 
     Raises:
         NotFoundError: It is no policy, or it names what the group never had.
-        UnknowableError: The tables cannot tell what it means.
+        UnknowableError: The tables cannot tell what it means, or it means nothing for this group.
     """
     policy = Policy()
-    for part in text.split("+"):
-        found = _PART.fullmatch(part.strip())
-        if found is None:
-            raise NotFoundError(f"{part.strip()!r} is no policy; a policy is {FORM}")
-        if found["strategy"]:
-            policy = msgspec.structs.replace(policy, strategy=strategy_named(rows.system, found["strategy"]))
-        elif found["topic"]:
-            queues = {
-                **policy.queues,
-                _topic(found["topic"], rows): _number(int(found["number"]), rows, found["topic"]),
-            }
-            policy = msgspec.structs.replace(policy, queues=queues)
-        else:
-            policy = msgspec.structs.replace(policy, without=policy.without | _members(found["who"], rows))
+    for part in _parts(text):
+        kind, found = _kind_of(part)
+        reason = _meaningless(kind.name, rows)
+        if reason is not None:
+            raise UnknowableError(f"{part}: {reason}")
+        policy = kind.applied(policy, found, rows)
     return policy
+
+
+def parts_of(text: str) -> Iterator[tuple[str, str, str | None]]:
+    """Yield the parts that a text combines: the name of the kind, the text, the strategy or protocol that it names."""
+    for part in _parts(text):
+        kind, found = _kind_of(part)
+        arguments = found.groupdict()
+        value = arguments.get("strategy") or arguments.get("protocol")
+        yield kind.name, part, None if value is None else value.removeprefix("kafka.")
 
 
 def strategies_of(rows: GroupRows) -> list[str]:
     """Return a policy for each strategy of the group's system that needs no settings."""
     of_system = [name for name in names() if name.startswith(f"{rows.system}.") and name not in NEEDS_SETTINGS]
     return [f"strategy={name.partition('.')[2]}" for name in of_system]
+
+
+def _parts(text: str) -> list[str]:
+    # The sign of `members=+2` combines nothing.
+    return [part.strip() for part in re.split(r"(?<!=)\+", text)]
+
+
+def _kind_of(part: str) -> tuple[PolicyKind, re.Match[str]]:
+    for kind in KINDS:
+        found = kind.pattern.fullmatch(part)
+        if found is not None:
+            return kind, found
+    raise NotFoundError(f"{part!r} is no policy; a policy is {FORM}")
+
+
+def _meaningless(name: str, rows: GroupRows) -> str | None:
+    """Return why a policy means nothing for a group, or None."""
+    profile = SYSTEMS[rows.system]
+    if name == "static" and not profile.has_static_members:
+        return f"{profile.title} has no static members: a client that comes back has the place that its id gives it"
+    if name == "join_delay" and not (profile.coordinator_assigns or profile.has_rebalance_loop):
+        return f"{profile.title} has no delay: its clients rebalance as soon as ZooKeeper shows them a change"
+    is_reported = rows.rebalances[0]["generation_source"] == "reported"
+    if name == "join_delay" and is_reported:
+        return "when members asked to join is not recorded, only when their generation began"
+    if name == "protocol" and not is_reported:
+        return "only the members of a group whose coordinator reports its generations are known to speak a protocol"
+    return None
+
+
+# ---- the kinds
+
+
+def _strategy(policy: Policy, found: re.Match[str], rows: GroupRows) -> Policy:
+    return msgspec.structs.replace(policy, strategy=strategy_named(rows.system, found["strategy"]))
+
+
+def _queues(policy: Policy, found: re.Match[str], rows: GroupRows) -> Policy:
+    topic, number = _topic(found["topic"], rows), int(found["number"])
+    queues = {**policy.queues, topic: _number(number, rows, topic)}
+    return msgspec.structs.replace(policy, queues=queues)
+
+
+def _without(policy: Policy, found: re.Match[str], rows: GroupRows) -> Policy:
+    return msgspec.structs.replace(policy, without=policy.without | _members(found["who"], rows))
+
+
+def _static(policy: Policy, found: re.Match[str], rows: GroupRows) -> Policy:
+    return _about_members(policy, static=policy.members.static | _members(found["who"] or "*", rows))
+
+
+def _session_timeout(policy: Policy, found: re.Match[str], _: GroupRows) -> Policy:
+    return _about_members(policy, session_timeout_ms=_span(found))
+
+
+def _graceful(policy: Policy, _: re.Match[str], __: GroupRows) -> Policy:
+    return _about_members(policy, is_graceful=True)
+
+
+def _number_of_members(policy: Policy, found: re.Match[str], rows: GroupRows) -> Policy:
+    number = int(found["number"])
+    if found["sign"] == "+":
+        return _about_members(policy, added=number)
+    clients = {session.get("client") or session["member_id"] for session in rows.sessions}
+    if number >= len(clients):
+        raise NotFoundError(f"{found[0]}: group {rows.group_id} has had only {len(clients)} clients")
+    return _about_members(policy, removed=number)
+
+
+def _join_delay(policy: Policy, found: re.Match[str], _: GroupRows) -> Policy:
+    return _about_members(policy, join_delay_ms=_span(found))
+
+
+def _protocol(policy: Policy, found: re.Match[str], rows: GroupRows) -> Policy:
+    if policy.strategy is not None:
+        raise NotFoundError(f"{found[0]}: a protocol has its own strategies; give it or a strategy")
+    used = {row["strategy"] for row in rows.rebalances}
+    strategy = PROTOCOLS[found["protocol"]]
+    if found["protocol"] == "eager" and COOPERATIVE not in used:
+        return policy  # it is what the group has
+    return msgspec.structs.replace(policy, strategy=strategy)
+
+
+def _about_members(policy: Policy, **fields: object) -> Policy:
+    return msgspec.structs.replace(policy, members=msgspec.structs.replace(policy.members, **fields))
+
+
+KINDS: Final = (
+    PolicyKind("strategy", "strategy=NAME", re.compile(r"strategy=(?P<strategy>\S+)"), _strategy),
+    PolicyKind("queues", "queues TOPIC=N", re.compile(r"queues (?P<topic>\S+)=(?P<number>\d{1,7})"), _queues),
+    PolicyKind("without", "without MEMBER|HOST|CLIENT", re.compile(r"without (?P<who>\S+)"), _without),
+    PolicyKind("static", "static or static=CLIENT", re.compile(r"static(?:=(?P<who>\S+))?"), _static),
+    PolicyKind(
+        "session_timeout", "session_timeout=30s", re.compile(r"session_timeout=(?P<span>\S+)"), _session_timeout
+    ),
+    PolicyKind("graceful", "graceful", re.compile("graceful"), _graceful),
+    PolicyKind(
+        "members", "members=+2|-1", re.compile(r"members=(?P<sign>[+-])(?P<number>0*[1-9]\d{0,3})"), _number_of_members
+    ),
+    PolicyKind(
+        "protocol",
+        "protocol=eager|cooperative|consumer",
+        re.compile(r"protocol=(?P<protocol>eager|cooperative|consumer)"),
+        _protocol,
+    ),
+    PolicyKind("join_delay", "join_delay=3s", re.compile(r"join_delay=(?P<span>\S+)"), _join_delay),
+)
+FORM: Final = f"{', '.join(kind.form for kind in KINDS[:-1])} or {KINDS[-1].form}, combined with +"
+
+
+def _span(found: re.Match[str]) -> int:
+    try:
+        span_ms = duration_ms(found["span"])
+    except ValueError as error:
+        raise NotFoundError(f"{found[0]}: {error}") from error
+    if span_ms == 0:
+        raise NotFoundError(f"{found[0]}: a time is longer than nothing")
+    return span_ms
 
 
 def _topic(name: str, rows: GroupRows) -> str:

@@ -94,12 +94,30 @@ def test_people_read_what_would_have_been(tables: Path) -> None:
         ("queues t=0", "at least one queue"),
         ("without d-1", "never had a member, host or client d-1"),
         ("faster", "'faster' is no policy; a policy is strategy=NAME"),
+        ("static+session_timeout=30s", "static: RocketMQ has no static members"),
+        ("session_timeout=soon", "'soon' is not a duration"),
+        ("join_delay=0s", "a time is longer than nothing"),
+        ("members=-3", "has had only 3 clients"),
     ],
 )
 def test_what_cannot_be_meant_is_named(tables: Path, policy: str, said: str) -> None:
     answer = run(tables, "-p", policy)
     assert answer.exit_code == 2
     assert said in answer.stderr
+
+
+def test_what_a_policy_did_to_members_is_said(tables: Path) -> None:
+    more, fewer = rows(tables, "-p", "members=+2", "-p", "members=-1")[1:]
+    assert more["rebalances"] == 4
+    assert more["notes"] == [
+        "new members are there whenever any member is, and never restart; their ids are taken to sort last"
+    ]
+    assert (fewer["rebalances"], fewer["moved"]) == (2, 6)
+    assert fewer["notes"] == ["the clients that came last are never there: c-1@10.0.0.3"]
+    said = run(tables, "-p", "members=-1", "-p", "strategy=AVG", "-p", "strategy=AVG_BY_CIRCLE").stdout
+    assert "To set members=-1: the number of processes, or of threads that consume in each." in said
+    assert "To set strategy=AVG, strategy=AVG_BY_CIRCLE: DefaultMQPushConsumer.allocate" in " ".join(said.split())
+    assert "members=-1: the clients that came last are never there: c-1@10.0.0.3." in said
 
 
 def test_a_span_without_rebalances_is_named(tables: Path) -> None:

@@ -1,4 +1,4 @@
-"""Core: a history as it would have been with another strategy, other queues, or without some members. No I/O."""
+"""Core: a history as it would have been under a policy: another strategy, other queues, other members. No I/O."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from typing import Any, Final
 
 import msgspec
 
-from udfs.group.replay.replay import History
+from udfs.group.replay.member_policies import Lived, MemberPolicy, lived
+from udfs.group.replay.replay import History, Replayed, replay
+from udfs.group.replay.stays import stays_of, with_stays
+from udfs.model.config import CoreConfig
 from udfs.model.events import GroupDeleted, GroupSettings, GroupSnapshot, TopicQueues, event_fields
 from udfs.model.group_api import DueEvent
 from udfs.model.queues import queues_of, with_count
@@ -22,12 +25,43 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         strategy: The qualified name of the strategy that is set for the group. queues: The number of queues that topics
             have whenever they exist; where queues belong to brokers, on each broker. without: Ids of members that are
-            never there.
+            never there. members: What its members would have done otherwise.
     """
 
     strategy: str | None = None
     queues: Mapping[str, int] = msgspec.field(default_factory=dict)
     without: frozenset[str] = frozenset()
+    members: MemberPolicy = MemberPolicy()
+
+
+class DecidedUnderPolicy(msgspec.Struct, frozen=True, kw_only=True):
+    """What the coordinator decides under a policy; ``lived`` is None where members do what they did."""
+
+    replayed: Replayed
+    lived: Lived | None = None
+
+
+def decided(policy: Policy, history: History, config: CoreConfig) -> DecidedUnderPolicy:
+    """Return what the coordinator decides over a history under a policy."""
+    if policy.members == MemberPolicy():
+        return DecidedUnderPolicy(replayed=replay(under(policy, history), config))
+    changed, done = _lived(policy, history, config)
+    delay_ms = policy.members.join_delay_ms
+    if delay_ms is not None and SYSTEMS[history.system].has_rebalance_loop:
+        # Clients that learn of changes in their loop alone take in at once what has changed since.
+        config = msgspec.structs.replace(config, settle_ms=delay_ms)
+    return DecidedUnderPolicy(replayed=replay(under(policy, changed), config), lived=done)
+
+
+def _lived(policy: Policy, history: History, config: CoreConfig) -> tuple[History, Lived]:
+    """Return the history with what its members would have done."""
+    if not history.events:
+        return history, Lived(stays=[])
+    stays = stays_of(history, replay(history, config).changes)
+    staying = [stay for stay in stays if stay.member_id not in policy.without]
+    default_ms, end_ms = config.session_timeouts_ms[history.system], history.events[-1].event.event_time
+    done = lived(policy.members, staying, history.system, default_ms, end_ms)
+    return with_stays(history, done.stays), done
 
 
 def under(policy: Policy, history: History) -> History:

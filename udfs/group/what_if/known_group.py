@@ -91,19 +91,23 @@ def settled(known: KnownGroup, config: CoreConfig, newest: Sequence[str] = ()) -
     Raises:
         StrategyError: The strategy fails, or it cannot be recomputed: ``not_recomputable``.
     """
-    target = _target(known, config, newest)
-    steps = 1
-    now = _owned(known, target.owners)
-    while target.strategy == COOPERATIVE and known.members and steps < _MOST_STEPS:
-        following = _target(now, config, ())
-        if following.owners == now.owners:
+    found = one_generation(known, config, newest)
+    while found.strategy == COOPERATIVE and known.members and found.rebalances < _MOST_STEPS:
+        following = one_generation(found.group, config)
+        if following.group.owners == found.group.owners:
             break
-        target, now, steps = following, _owned(now, following.owners), steps + 1
-    return Settled(group=now, strategy=target.strategy, rebalances=steps)
+        found = msgspec.structs.replace(following, rebalances=found.rebalances + 1)
+    return found
 
 
-def _owned(known: KnownGroup, owners: Owners) -> KnownGroup:
-    return msgspec.structs.replace(known, owners=owners, generation=known.generation + 1)
+def one_generation(known: KnownGroup, config: CoreConfig, newest: Sequence[str] = ()) -> Settled:
+    """Return the group after one generation, which may be only a step of a cooperative rebalance.
+
+    Args, Raises: See ``settled``.
+    """
+    target = _target(known, config, newest)
+    group = msgspec.structs.replace(known, owners=target.owners, generation=known.generation + 1)
+    return Settled(group=group, strategy=target.strategy, rebalances=1)
 
 
 def _target(known: KnownGroup, config: CoreConfig, newest: Sequence[str]) -> TargetAssignment:

@@ -1,0 +1,69 @@
+"""Shell: what a policy did to the members of a group, and what the tables cannot tell of it, as sentences. No I/O."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from streaming.terminal.format import count, span_of_time
+from udfs.group.replay.member_policies import Lived
+from udfs.group.replay.policy import Policy
+from udfs.model.first_few import first_few
+from udfs.model.systems import SYSTEMS, System, is_server_side
+
+_FEW: Final = 5
+
+
+def notes_of(policy: Policy, lived: Lived | None, system: System) -> Iterator[str]:
+    """Yield what is to be said beside the figures of a policy."""
+    if is_server_side(policy.strategy):
+        yield "topics whose ids no table has are ordered by their names, which decides who gets which"
+    if lived is None:
+        return
+    members = policy.members
+    if members.static or members.session_timeout_ms is not None:
+        yield from _of_timeouts(policy, lived)
+    if members.is_graceful:
+        yield f"{count(lived.kills, 'kill')} became leaves, each right after the member's last sign of life"
+        if lived.static_kills:
+            yield f"{count(lived.static_kills, 'kill')} of static members stayed: static members do not leave"
+    if lived.unclear:
+        yield f"of {count(lived.unclear, 'departure')} nobody knows how: they are taken to be when they were seen"
+    if lived.removed:
+        yield f"the clients that came last are never there: {first_few(list(lived.removed), _FEW)}"
+    if members.added:
+        yield "new members are there whenever any member is, and never restart; their ids are taken to sort last"
+    if members.join_delay_ms is not None and SYSTEMS[system].has_rebalance_loop:
+        yield "every change is taken to wait for the rest of the delay; loops of clients are not in step"
+
+
+def _of_timeouts(policy: Policy, lived: Lived) -> Iterator[str]:
+    yield f"{count(lived.undone, 'departure')} would have been none: the member came back in time"
+    if lived.by_client:
+        yield (
+            f"{count(lived.by_client, 'member')} of them came back under another id: the same client, taken to be the"
+            " same process"
+        )
+    if lived.later:
+        yield f"{count(lived.later, 'departure')} would have been noticed later"
+    if lived.earlier:
+        timeout = span_of_time(policy.members.session_timeout_ms or 0)
+        yield (
+            f"{count(lived.earlier, 'departure')} would have been noticed earlier; whether others were silent for"
+            f" {timeout} no table has, so there may be more"
+        )
+
+
+def excluded_notes(reasons: Iterable[str | None]) -> Iterator[str]:
+    """Yield how many recorded generations are not what the group's strategy gives, by reason."""
+    counts = Counter(reasons)
+    total = sum(counts.values())
+    for reason, number in sorted((reason, number) for reason, number in counts.items() if reason is not None):
+        yield f"{number} of {count(total, 'generation')} did not have what the core decides: {reason}"
+
+
+def undecided_notes(reasons: Iterable[str | None]) -> Iterator[str]:
+    """Yield how many generations the core does not decide under a policy, by reason; their moves are not counted."""
+    for reason, number in sorted(Counter(reason for reason in reasons if reason is not None).items()):
+        yield f"{count(number, 'generation')} cannot be decided, so the figures are only a part: {reason}"
