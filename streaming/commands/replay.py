@@ -218,7 +218,7 @@ def _show(found: PolicyOutcomes) -> None:
     columns = [
         Shown("POLICY", lambda row: row["policy"] or "as recorded"),
         Shown("REBALANCES", lambda row: str(row["rebalances"])),
-        Shown("MOVED", lambda row: str(row["moved"])),
+        Shown("MOVED", lambda row: f"{'>' if row['stopped'] is None else ''}{row['moved']}"),
         Shown("IDLE", lambda row: mean(row["idle"])),
         Shown("SPREAD", lambda row: mean(row["spread"])),
         Shown("QUEUE-PAUSE", pause),

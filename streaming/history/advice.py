@@ -1,8 +1,8 @@
 """Shell: which policy would have saved a group most, at what price, and how sure that is. No I/O.
 
 It judges rows of ``replay_groups``, whoever made them. A policy is compared with what was recorded by one measure:
-moved queues times what a moved queue cost in the group's own rebalances. Comparing an estimate with measured sums would
-call a saving what is only the difference between a median and a mean.
+queues that stood still times what one cost in the group's own rebalances. Comparing an estimate with measured sums
+would call a saving what is only the difference between a median and a mean.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _LEAST_IDLE: Final = 0.05
 # for this release, is not tried.
 POLICIES: Final = (
     *("static", "graceful", "session_timeout=30s", "session_timeout=60s", "session_timeout=2m"),
-    *("join_delay=3s", "join_delay=10s", "static + session_timeout=60s"),
+    *("join_delay=3s", "join_delay=10s", "static + session_timeout=60s", "protocol=cooperative"),
 )
 
 
@@ -40,8 +40,8 @@ class Advice(NamedTuple):
     """What a policy would have saved a group.
 
     Attributes:
-        saved_pause_ms, saved_repeated: Estimates; None if unknown. saved_share: The share of the moved queues, and so
-            of both. fewer_rebalances, fewer_moves: Negative if there were more.
+        saved_pause_ms, saved_repeated: Estimates; None if unknown. saved_share: The share of the queues that stood
+            still. fewer_rebalances, fewer_moves: Negative if there were more.
         gone_rebalance_ids: Recorded rebalances that would not have been, as the row lists them; ``gone_rebalances`` is
             their number. costs, settings, assumes: Sentences; settings say how it is set for the group's clients. sure:
             good, fair or weak; ``sure_because`` says why.
@@ -84,8 +84,8 @@ def group_advice(rows: Sequence[Row]) -> GroupAdvice:
     recorded = next(row for row in rows if row["policy"] is None)
     if recorded["rebalances"] is None:
         return GroupAdvice(recorded, [], 0, recorded["unknown"])
-    policies = [row for row in rows if row["policy"] is not None and row["rebalances"] is not None]
-    refused = {row["unknown"] for row in rows if row["policy"] is not None and row["rebalances"] is None}
+    policies = [row for row in rows if row["policy"] is not None and row["queues_stopped"] is not None]
+    refused = {row["unknown"] for row in rows if row["policy"] is not None and row["queues_stopped"] is None}
     unknown = None
     if not policies:
         unknown = "; ".join(sorted(refused)) or "no policy was tried"
@@ -98,9 +98,10 @@ def group_advice(rows: Sequence[Row]) -> GroupAdvice:
 
 def _advice(recorded: Row, row: Row) -> Advice | None:
     fewer_moves = recorded["queues_moved"] - row["queues_moved"]
-    pause = _saved(fewer_moves, recorded["move_pause_ms"])
+    fewer_stops = recorded["queues_stopped"] - row["queues_stopped"]
+    pause = _saved(fewer_stops, recorded["move_pause_ms"])
     repeated = _saved(fewer_moves, recorded["move_repeated_messages"])
-    share = fewer_moves / recorded["queues_moved"] if recorded["queues_moved"] else 0.0
+    share = fewer_stops / recorded["queues_stopped"] if recorded["queues_stopped"] else 0.0
     is_worth = (pause or 0) >= LEAST_PAUSE_MS or (repeated or 0) >= LEAST_REPEATED
     if share < LEAST_SHARE or not is_worth:
         return None
@@ -144,11 +145,11 @@ def _costs(recorded: Row, row: Row) -> Iterator[str]:
 def _assumed(recorded: Row, row: Row) -> Iterator[str]:
     if recorded["move_pause_ms"] is not None:
         yield (
-            f"a moved queue stands for {span_of_time(recorded['move_pause_ms'])}, the median of"
+            f"a queue that stops stands for {span_of_time(recorded['move_pause_ms'])}, the median of"
             f" {count(recorded['measured_rebalances'], 'rebalance')} of this group"
         )
     if recorded["move_repeated_messages"] is not None:
-        yield f"{recorded['move_repeated_messages']:.0f} messages are read twice for it, the median likewise"
+        yield f"{recorded['move_repeated_messages']:.0f} messages are read twice for one that moves: the median, too"
     if row["gone_rebalances"] or row["added_rebalances"]:
         yield "members come, go and fail as they did"
 

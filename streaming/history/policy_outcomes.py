@@ -24,7 +24,9 @@ class PolicyOutcome(NamedTuple):
     """What rebalances of a span come to.
 
     Attributes:
-        policy: As it was written; None for what was recorded. moved: Queues that moved to another member.
+        policy: As it was written; None for what was recorded. moved: Queues that moved to another member,
+            as far as it is decided. stopped: Queues that stood still: in groups whose coordinator reports generations
+            all that do so, else those that moved; None if a generation could not be decided.
         idle, spread: Means over the time in which they are known, up to the last recorded rebalance: members without a
             queue, and the difference between the most and the fewest queues of a member; None if never known.
         queue_pause_ms: Sum over all queues, as far as it is known; None if it is not.
@@ -36,6 +38,7 @@ class PolicyOutcome(NamedTuple):
     policy: str | None
     rebalances: int
     moved: int
+    stopped: int | None
     idle: float | None
     spread: float | None
     queue_pause_ms: int | None = None
@@ -88,7 +91,8 @@ def outcomes_of(rows: GroupRows, policies: Sequence[str], config: CoreConfig, un
     paused = [row["queue_pause_ms"] for row in recorded if row["queue_pause_ms"] is not None]
     outcomes = [
         _outcome(None, recorded)._replace(
-            moved=past.moved(recorded),
+            moved=past.queues(recorded, "queues_moved"),
+            stopped=past.queues(recorded, "queues_stopped"),
             notes=tuple(past.notes()),
             queue_pause_ms=sum(paused) if paused else None,
             pause_unknown=sum(bool(row["queues_moved"]) and row["queue_pause_ms"] is None for row in recorded),
@@ -96,12 +100,13 @@ def outcomes_of(rows: GroupRows, policies: Sequence[str], config: CoreConfig, un
     ]
     for text, policy in zip(policies, changes, strict=True):
         again, notes = past.under(policy)
-        outcome = _outcome(text, again)
+        is_decided = not any(row.get("undecided") for row in again)
+        outcome = _outcome(text, again)._replace(stopped=past.paused(again) if is_decided else None)
         times = {row["event_time"] for row in again}
         before = {row["event_time"] for row in recorded}
         outcomes.append(
             outcome._replace(
-                queue_pause_ms=None if pause_each is None else round(pause_each.times(past.paused(again)).middle),
+                queue_pause_ms=_estimate(pause_each, outcome.stopped),
                 gone=tuple(row["rebalance_id"] for row in recorded if row["event_time"] not in times),
                 added=tuple(sorted(times - before)),
                 notes=tuple(notes),
@@ -151,13 +156,13 @@ class _Past:
         kept = [row for row in rows if _is_within(row["event_time"], self._since, self._until_ms)]
         return sorted(kept, key=lambda row: row["event_time"])
 
-    def moved(self, recorded: Sequence[Row]) -> int:
-        """Return how many queues moved; a queue that a cooperative rebalance revoked first counts once."""
+    def queues(self, recorded: Sequence[Row], name: str) -> int:
+        """Return how many queues moved or stopped; one that a cooperative rebalance revoked first counts once."""
         total = 0
         for row in recorded:
             decision = self._decisions.get((row["event_time"], row["generation"]))
             is_given = decision is not None and decision.reason is None
-            total += decision.decided.queues_moved if decision is not None and is_given else row["queues_moved"] or 0
+            total += getattr(decision.decided, name) if decision is not None and is_given else row["queues_moved"] or 0
         return total
 
     def notes(self) -> Iterator[str]:
@@ -188,9 +193,14 @@ def _outcome(policy: str | None, rows: Sequence[Row]) -> PolicyOutcome:
         policy=policy,
         rebalances=len(rows),
         moved=sum(row["queues_moved"] or 0 for row in rows),
+        stopped=0,
         idle=_mean(rows, "idle_members"),
         spread=_mean(rows, "spread"),
     )
+
+
+def _estimate(each: Measured | None, number: int | None) -> int | None:
+    return None if each is None or number is None else round(each.times(number).middle)
 
 
 def _mean(rows: Sequence[Row], name: str) -> float | None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import NamedTuple, TypeAlias
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from streaming.history.group_rows import GroupRows, PastTables, group_rows
 from streaming.history.policy_outcomes import PolicyOutcome, PolicyOutcomes, outcomes_of
+from streaming.history.policy_settings import setting_lines
 from streaming.history.policy_texts import FORM, policy_of, strategies_of
 from streaming.tables.errors import NotFoundError
 from streaming.tables.replay_tables import MAX_GONE
@@ -15,14 +16,6 @@ from streaming.terminal.format import count
 from streaming.views.measured_rebalances import Measured, measured
 from udfs.model.config import CoreConfig
 from udfs.model.systems import KAFKA
-
-# Returns how policies are set for the clients of a group, as sentences; none where it is not known.
-SettingsOf: TypeAlias = Callable[[Sequence[str], GroupRows], Iterable[str]]
-
-
-def not_known(policies: Sequence[str], rows: GroupRows) -> Iterable[str]:  # noqa: ARG001 - see SettingsOf
-    """Return nothing: there is no table of settings yet."""
-    return ()
 
 
 class Asked(NamedTuple):
@@ -60,12 +53,11 @@ def replay_figures(
     asked: Asked,
     config: CoreConfig,
     system: str | None = None,
-    settings_of: SettingsOf = not_known,
 ) -> list[Row]:
     """Return the rows of a group: first what was recorded, then each policy; what is unknown is null, with the reason.
 
     Args:
-        system: The group's, where it has no rebalances. settings_of: Says how a policy is set.
+        system: The group's, where it has no rebalances.
     """
     named = {"cluster": cluster, "system": system, "group_id": group_id}
     try:
@@ -79,7 +71,7 @@ def replay_figures(
     costs = _Costs(recorded, found.pause_each)
     by_policy = {outcome.policy: _figures(found, outcome, costs) for outcome in found.outcomes}
     for policy, figures in by_policy.items():
-        figures["settings"] = [] if policy is None else list(settings_of([policy], rows))
+        figures["settings"] = [] if policy is None else list(setting_lines([policy], rows))
     return [
         named | {"policy": policy} | by_policy.get(policy, {"unknown": refused.get(policy)})
         for policy in (None, *policies)
@@ -157,6 +149,7 @@ def _figures(found: PolicyOutcomes, outcome: PolicyOutcome, costs: _Costs) -> Ro
         "covers_to": found.until,
         "rebalances": outcome.rebalances,
         "queues_moved": outcome.moved,
+        "queues_stopped": outcome.stopped,
         "queue_pause_ms": outcome.queue_pause_ms,
         "repeated_messages": repeated,
         "queue_outage_max_ms": costs.outage_ms if is_recorded else None,
@@ -168,8 +161,7 @@ def _figures(found: PolicyOutcomes, outcome: PolicyOutcome, costs: _Costs) -> Ro
         "gone_rebalances": len(gone),
         "gone_rebalance_ids": list(gone[-MAX_GONE:]),
         "added_rebalances": len(outcome.added),
-        # Only some policies have any.
-        "notes": list(getattr(outcome, "notes", ())),
+        "notes": list(outcome.notes),
         "not_reproduced": len(found.not_reproduced),
         "unknown": "; ".join(_unknown(outcome, costs, repeated)) or None,
     }
@@ -182,7 +174,9 @@ def _estimate(each: Measured | None, number: int) -> int | None:
 def _unknown(outcome: PolicyOutcome, costs: _Costs, repeated: int | None) -> list[str]:
     """Return what is not known of an outcome, and why."""
     reasons = []
-    if outcome.queue_pause_ms is None:
+    if outcome.stopped is None:
+        reasons.append("queues_stopped, queue_pause_ms: not every generation can be decided, queues_moved is a part")
+    elif outcome.queue_pause_ms is None:
         reasons.append("queue_pause_ms: no rebalance that moved queues has a measured pause")
     elif outcome.pause_unknown:
         reasons.append(f"queue_pause_ms: {count(outcome.pause_unknown, 'rebalance')} without a measured pause left out")

@@ -71,12 +71,20 @@ REPLAY_GROUPS = Table(
         Column("covers_to", TIME, "Last recorded rebalance that counts; null = the group has no history"),
         Column("rebalances", COUNT, "Rebalances; null = unknown, and so are all figures"),
         Column("queues_moved", LONG, "Queues that moved from one member to another, summed"),
+        Column(
+            "queues_stopped",
+            LONG,
+            "Queues that stood still, summed: where a coordinator reports generations all"
+            " that do so, else those that moved",
+        ),
         Column("queue_pause_ms", LONG, "Queue-pause, summed as far as it is known; under a policy an estimate"),
         Column("repeated_messages", LONG, "Messages read twice, summed as far as known; under a policy an estimate"),
         Column("queue_outage_max_ms", LONG, "Longest outage of a queue, at most; null = unknown, as under a policy"),
         Column("idle_members", REAL, "Mean over time of the members without queues"),
         Column("spread", REAL, "Mean over time of the most minus the fewest queues of a member"),
-        Column("move_pause_ms", LONG, "Median queue-pause of a moved queue in recorded rebalances: estimates use it"),
+        Column(
+            "move_pause_ms", LONG, "Median queue-pause of a queue that stopped in recorded rebalances: estimates use it"
+        ),
         Column("move_repeated_messages", REAL, "Median of the messages read twice for a queue that got an owner then"),
         Column("measured_rebalances", COUNT, "Recorded rebalances that move_pause_ms rests on"),
         Column("gone_rebalances", COUNT, "Recorded rebalances that would not have been"),
