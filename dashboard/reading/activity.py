@@ -122,7 +122,11 @@ def groups_in(reading: Reading, span: TimeRange) -> pa.Table:
     A number is null where the cluster was not known up to the end of the span. ``condition`` is the group's health, or
     ``RESTLESS`` instead of ok.
     """
-    unknown, begun = ended_before(reading, span.until_ms), known_since(reading, span.earlier.since_ms)
+    present = min(span.until_ms, page_time(reading)[0])
+    ends = {name: known_end(reading, name, present) for name in cluster_names(reading)}
+    before = {name for name, end in ends.items() if end is None or end <= span.since_ms}
+    unknown = tuple(sorted({*ended_before(reading, span.until_ms), *before}))
+    begun = tuple(name for name in known_since(reading, span.earlier.since_ms) if name not in before)
     tables = {"overview": overview(reading), "counts": group_counts(reading, span)}
     key = ("groups in", span.since_ms, span.until_ms, unknown, begun, page_time(reading))
     names = ["groups", "findings", "rebalances", "topics"]

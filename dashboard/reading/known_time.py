@@ -66,7 +66,9 @@ def nothing_to_list(reading: Reading, cluster: str | None = None) -> str:
         cluster: Only its groups were to be listed.
     """
     if number := reading.columns("groups", ["cluster"], {"cluster": cluster}).num_rows:
-        return f"none of {count(number, 'group')} fits these filters"
+        unknown = unknown_clusters(reading) if cluster is None else ()
+        of_unknown = f"; the present of {', '.join(unknown[:3])} is unknown, --health unknown lists their groups"
+        return f"none of {count(number, 'group')} fits these filters{of_unknown if unknown else ''}"
     clusters = cluster_names(reading)
     if not clusters:
         return "no group yet: no cluster has been read; start `run` with --kafka, --rocketmq, --metaq or --events"

@@ -176,7 +176,7 @@ def _lines(found: GroupAdvice, days: int) -> Iterator[str]:
         yield f"No advice: {found.unknown}."
     elif not found.advice:
         yield (
-            f"No advice: none of {found.tried} policies would have saved {LEAST_SHARE:.0%} of the moved queues"
+            f"No advice: none of {found.tried} policies would have saved {LEAST_SHARE:.0%} of the stopped queues"
             f" and with them {span_of_time(LEAST_PAUSE_MS)} of queue-pause or {LEAST_REPEATED:,} repeated messages."
         )
 
@@ -189,7 +189,7 @@ def _lines_of(advice: Advice) -> Iterator[str]:
         saved.append(f"~{span_of_time(advice.saved_pause_ms)} of queue-pause ({advice.saved_share:.0%})")
     if advice.saved_repeated is not None:
         saved.append(f"~{advice.saved_repeated:,} messages read twice")
-    yield _labelled("saves", f"{', '.join(saved)}: {count(advice.fewer_moves, 'queue')} would not have moved")
+    yield _labelled("saves", f"{', '.join(saved)}: {count(advice.fewer_stops, 'queue')} would not have stopped")
     if advice.gone_rebalances:
         named = [rebalance_id[:8] for rebalance_id in advice.gone_rebalance_ids[:_LISTED]]
         more = advice.gone_rebalances - len(named)

@@ -105,7 +105,8 @@ def check(
     if as_json:
         sys.stdout.write(json.dumps(_json(found), ensure_ascii=False) + "\n")
     else:
-        sys.stdout.write(f"{sentence(found)} | {' '.join(map(_performance, found.figures))}\n")
+        figures = (_performance(figure, is_known=not found.blind) for figure in found.figures)
+        sys.stdout.write(f"{sentence(found)} | {' '.join(figures)}\n")
     sys.exit(EXIT_CODES[found.state])
 
 
@@ -213,10 +214,10 @@ def _plain(text: str, longest: int = _LONGEST_ID) -> str:
     return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
-def _performance(figure: Figure) -> str:
-    # 'label'=value[UOM];warn;crit;min
-    value = f"{figure.value:.3f}".rstrip("0").rstrip(".")
-    unit = "s" if figure.name.endswith("_s") else ""
+def _performance(figure: Figure, *, is_known: bool) -> str:
+    # 'label'=value[UOM];warn;crit;min; U is a value that is not known.
+    value = f"{figure.value:.3f}".rstrip("0").rstrip(".") if is_known else "U"
+    unit = "s" if figure.name.endswith("_s") and is_known else ""
     limits = (f"{limit:g}" if limit else "" for limit in (figure.warning, figure.critical))
     return f"{figure.name}={value}{unit};{';'.join(limits)};0"
 

@@ -60,9 +60,9 @@ def explain(
     if until is not None and since is None:
         raise typer.BadParameter("--until needs --since")
     if since is not None:
-        _report_span(
-            Reader(tables_root(tables, config)), group or "", cluster, (since, until), annotation_spans(config), as_json
-        )
+        with answering():
+            reader = Reader(tables_root(tables, config))
+        _report_span(reader, group or "", cluster, (since, until), annotation_spans(config), as_json)
         return
     with answering():
         reader = Reader(tables_root(tables, config))

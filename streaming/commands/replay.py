@@ -25,6 +25,7 @@ from streaming.commands.options import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from streaming.history.policy_outcomes import PolicyOutcome, PolicyOutcomes
@@ -52,8 +53,8 @@ def replay(
             "--policy",
             "-p",
             metavar="POLICY",
-            help="strategy=NAME, queues TOPIC=N, without MEMBER|HOST|CLIENT, static, session_timeout=30s, graceful,"
-            " members=+2, join_delay=3s, combined with +. Repeatable.",
+            help="strategy=NAME, queues TOPIC=N, without MEMBER|HOST|CLIENT, static[=CLIENT], session_timeout=30s,"
+            " graceful, members=+2, join_delay=3s, protocol=cooperative, combined with +. Repeatable.",
         ),
     ] = None,
     all_strategies: Annotated[
@@ -64,7 +65,7 @@ def replay(
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Decide a group's recorded past again, by the same code as live, and under policies: what would have changed?
+    """Decide a group's recorded past again, by the same code as live, and under policies.
 
     It reads the tables alone and changes nothing. Without a policy it says which rebalances the tables give again:
     replay -g orders; replay -g orders -p strategy=CONSISTENT_HASH -p "without 10.0.0.7"; replay -g orders
@@ -158,33 +159,37 @@ def replay_many(settings: Settings, into: str | None, request: ReplayRequest) ->
 
 def _show_sums(replayed: Row) -> None:
     from streaming.terminal.escape import printable
-    from streaming.terminal.format import count, span_of_time
+    from streaming.terminal.format import count
     from streaming.terminal.output import Shown, field, show_rows
 
     sys.stdout.write(f"Replay {replayed['replay_id']}: {count(replayed['groups'], 'group')}.\n\n")
 
-    def pause(row: Row) -> str:
-        if row["queue_pause_ms"] is None:
-            return "unknown"
-        sign = "~" if row["policy"] is not None else ">" if row["queue_pause_unknown"] else ""
-        return sign + span_of_time(row["queue_pause_ms"])
+    def beside(name: str) -> Callable[[Row], str]:
+        # Each policy has groups of its own: what is compared with it are these.
+        def text(row: Row) -> str:
+            was = "" if row["policy"] is None else f" ({_or_unknown(row[f'recorded_{name}'])})"
+            return f"{_or_unknown(row[name])}{was}"
+
+        return text
 
     columns = [
         Shown("POLICY", lambda row: row["policy"] or "as recorded"),
         Shown("GROUPS", lambda row: str(row["groups"] - row["groups_unknown"])),
         field("UNKNOWN", "groups_unknown"),
-        field("REBALANCES", "rebalances"),
-        field("MOVED", "queues_moved"),
-        Shown("QUEUE-PAUSE", pause),
-        Shown(
-            "READ TWICE", lambda row: "unknown" if row["repeated_messages"] is None else str(row["repeated_messages"])
-        ),
+        Shown("REBALANCES", beside("rebalances")),
+        Shown("MOVED", beside("queues_moved")),
+        Shown("STOPPED", beside("queues_stopped")),
     ]
     show_rows(replayed["sums"], columns)
     sys.stdout.write(
-        "\nUNKNOWN groups have no figures; each has its reason in the table replay_groups, which has\n"
+        "\nIn brackets: what was recorded of the same groups. STOPPED are queues that stood still.\n"
+        "UNKNOWN groups have no figures; each has its reason in the table replay_groups, which has\n"
         f"a row for each group and policy: WHERE replay_id = '{printable(replayed['replay_id'])}'.\n"
     )
+
+
+def _or_unknown(number: int | None) -> str:
+    return "unknown" if number is None else str(number)
 
 
 def _row(found: PolicyOutcomes, outcome: PolicyOutcome) -> dict[str, Any]:
@@ -206,11 +211,15 @@ def _show(found: PolicyOutcomes) -> None:
         f"{count(number, 'rebalance')}, {said}.\n\n"
     )
 
+    is_compared = len(found.outcomes) > 1
+
     def pause(row: dict[str, Any]) -> str:
-        if row["queue_pause_ms"] is None:
+        # Policies are compared by one measure, which is the recorded past's, too.
+        estimate = row["pause_estimate_ms"] if is_compared else row["queue_pause_ms"]
+        if estimate is None:
             return "unknown"
-        sign = "~" if row["policy"] is not None else ">" if row["pause_unknown"] else ""
-        return sign + span_of_time(row["queue_pause_ms"])
+        sign = "~" if is_compared else ">" if row["pause_unknown"] else ""
+        return sign + span_of_time(estimate)
 
     def mean(number: float | None) -> str:
         return "-" if number is None else f"{number:.1f}"
@@ -233,7 +242,7 @@ def _show(found: PolicyOutcomes) -> None:
 def _lines(found: PolicyOutcomes) -> list[str]:
     """Return what else is to be said, and what the tables do not know."""
     from streaming.history.policy_settings import setting_lines
-    from streaming.terminal.format import count
+    from streaming.terminal.format import count, span_of_time
 
     lines: list[str] = []
     for outcome in found.outcomes[1:]:
@@ -251,12 +260,24 @@ def _lines(found: PolicyOutcomes) -> list[str]:
         more = f" and {len(shown) - _LISTED} more" if len(shown) > _LISTED else ""
         lines.append(f"Not decided again as recorded: {', '.join(shown[:_LISTED])}{more}.")
     lines.append("IDLE and SPREAD are means over time.")
-    unknown = found.outcomes[0].pause_unknown
-    if unknown and found.outcomes[0].queue_pause_ms is not None:
-        lines.append(f"{count(unknown, 'rebalance')} that moved queues had no measured pause.")
+    recorded = found.outcomes[0]
+    by_table = sum(row["queues_moved"] or 0 for row in found.rows.rebalances if _is_covered(row, found))
+    if recorded.moved != by_table:
+        lines.append(
+            f"As recorded, MOVED has {recorded.moved}: queues that a cooperative rebalance first revoked count as"
+            f" moved. The table rebalances has {by_table} in queues_moved."
+        )
+    if len(found.outcomes) > 1 and recorded.queue_pause_ms is not None:
+        lines.append(f"The queue-pause that was measured, as recorded: {span_of_time(recorded.queue_pause_ms)}.")
+    if recorded.pause_unknown and recorded.queue_pause_ms is not None:
+        lines.append(f"{count(recorded.pause_unknown, 'rebalance')} that moved queues had no measured pause.")
     if len(found.outcomes) > 1 and found.pause_each is not None:
         is_reported = found.rows.rebalances[0]["generation_source"] == "reported"
         queues = "queues that stand still" if is_reported else "moved queues"
         each = found.pause_each.span_text()
-        lines.append(f"Queue-pause under a policy is estimated: {queues} times what one stood still, {each}.")
+        lines.append(f"QUEUE-PAUSE is estimated in each row: {queues} times what one stood still, {each}.")
     return lines
+
+
+def _is_covered(row: Row, found: PolicyOutcomes) -> bool:
+    return bool(found.since <= row["event_time"] <= found.until)

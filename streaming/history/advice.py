@@ -41,7 +41,7 @@ class Advice(NamedTuple):
 
     Attributes:
         saved_pause_ms, saved_repeated: Estimates; None if unknown. saved_share: The share of the queues that stood
-            still. fewer_rebalances, fewer_moves: Negative if there were more.
+            still. fewer_rebalances, fewer_moves, fewer_stops: Negative if there were more.
         gone_rebalance_ids: Recorded rebalances that would not have been, as the row lists them; ``gone_rebalances`` is
             their number. costs, settings, assumes: Sentences; settings say how it is set for the group's clients. sure:
             good, fair or weak; ``sure_because`` says why.
@@ -56,6 +56,7 @@ class Advice(NamedTuple):
     saved_share: float
     fewer_rebalances: int
     fewer_moves: int
+    fewer_stops: int
     gone_rebalances: int
     gone_rebalance_ids: Sequence[str]
     costs: Sequence[str]
@@ -85,7 +86,7 @@ def group_advice(rows: Sequence[Row]) -> GroupAdvice:
     if recorded["rebalances"] is None:
         return GroupAdvice(recorded, [], 0, recorded["unknown"])
     policies = [row for row in rows if row["policy"] is not None and row["queues_stopped"] is not None]
-    refused = {row["unknown"] for row in rows if row["policy"] is not None and row["queues_stopped"] is None}
+    refused = {row["unknown"] or "" for row in rows if row["policy"] is not None and row["queues_stopped"] is None}
     unknown = None
     if not policies:
         unknown = "; ".join(sorted(refused)) or "no policy was tried"
@@ -116,6 +117,7 @@ def _advice(recorded: Row, row: Row) -> Advice | None:
         saved_share=share,
         fewer_rebalances=recorded["rebalances"] - row["rebalances"],
         fewer_moves=fewer_moves,
+        fewer_stops=fewer_stops,
         gone_rebalances=row["gone_rebalances"],
         gone_rebalance_ids=row["gone_rebalance_ids"] or (),
         costs=list(_costs(recorded, row)),

@@ -25,7 +25,8 @@ def notes_of(policy: Policy, lived: Lived | None, system: System) -> Iterator[st
     if members.static or members.session_timeout_ms is not None:
         yield from _of_timeouts(policy, lived)
     if members.is_graceful:
-        yield f"{count(lived.kills, 'kill')} became leaves, each right after the member's last sign of life"
+        if lived.kills:
+            yield f"{count(lived.kills, 'kill')} became leaves, each right after the member's last sign of life"
         if lived.static_kills:
             yield f"{count(lived.static_kills, 'kill')} of static members stayed: static members do not leave"
     if lived.unclear:
@@ -39,7 +40,8 @@ def notes_of(policy: Policy, lived: Lived | None, system: System) -> Iterator[st
 
 
 def _of_timeouts(policy: Policy, lived: Lived) -> Iterator[str]:
-    yield f"{count(lived.undone, 'departure')} would have been none: the member came back in time"
+    if lived.undone:
+        yield f"{count(lived.undone, 'member')} would not have departed: each came back in time"
     if lived.by_client:
         yield (
             f"{count(lived.by_client, 'member')} of them came back under another id: the same client, taken to be the"
@@ -60,7 +62,8 @@ def excluded_notes(reasons: Iterable[str | None]) -> Iterator[str]:
     counts = Counter(reasons)
     total = sum(counts.values())
     for reason, number in sorted((reason, number) for reason, number in counts.items() if reason is not None):
-        yield f"{number} of {count(total, 'generation')} did not have what the core decides: {reason}"
+        of_all = f"in {number} of {count(total, 'generation')}"
+        yield f"{of_all} members had other queues than their strategy gives: {reason}"
 
 
 def undecided_notes(reasons: Iterable[str | None]) -> Iterator[str]:

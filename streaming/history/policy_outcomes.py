@@ -29,7 +29,8 @@ class PolicyOutcome(NamedTuple):
             all that do so, else those that moved; None if a generation could not be decided.
         idle, spread: Means over the time in which they are known, up to the last recorded rebalance: members without a
             queue, and the difference between the most and the fewest queues of a member; None if never known.
-        queue_pause_ms: Sum over all queues, as far as it is known; None if it is not.
+        queue_pause_ms: Sum over all queues, as far as it is known; None if it is not. pause_estimate_ms: Stopped queues
+            times what one stood still, also as recorded; None if one of them is unknown.
         pause_unknown: How many rebalances that moved queues have no measured pause. gone: Ids of recorded rebalances
             that would not have been. added: Times of rebalances that were not. notes: Sentences on what the policy did
             to members, and on what the tables cannot tell of it.
@@ -42,6 +43,7 @@ class PolicyOutcome(NamedTuple):
     idle: float | None
     spread: float | None
     queue_pause_ms: int | None = None
+    pause_estimate_ms: int | None = None
     pause_unknown: int = 0
     gone: tuple[str, ...] = ()
     added: tuple[int, ...] = ()
@@ -95,6 +97,7 @@ def outcomes_of(rows: GroupRows, policies: Sequence[str], config: CoreConfig, un
             stopped=past.queues(recorded, "queues_stopped"),
             notes=tuple(past.notes()),
             queue_pause_ms=sum(paused) if paused else None,
+            pause_estimate_ms=_estimate(pause_each, past.queues(recorded, "queues_stopped")),
             pause_unknown=sum(bool(row["queues_moved"]) and row["queue_pause_ms"] is None for row in recorded),
         )
     ]
@@ -106,7 +109,8 @@ def outcomes_of(rows: GroupRows, policies: Sequence[str], config: CoreConfig, un
         before = {row["event_time"] for row in recorded}
         outcomes.append(
             outcome._replace(
-                queue_pause_ms=_estimate(pause_each, outcome.stopped),
+                queue_pause_ms=(estimate := _estimate(pause_each, outcome.stopped)),
+                pause_estimate_ms=estimate,
                 gone=tuple(row["rebalance_id"] for row in recorded if row["event_time"] not in times),
                 added=tuple(sorted(times - before)),
                 notes=tuple(notes),

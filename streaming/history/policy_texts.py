@@ -25,19 +25,24 @@ from udfs.strategies.registry import names
 # sticky; what coordinators of the newer protocol use by themselves is uniform.
 PROTOCOLS: Final = {"eager": "kafka.sticky", "cooperative": COOPERATIVE, "consumer": "kafka.server.uniform"}
 
+MOST_MEMBERS: Final = 9_999
+MOST_QUEUES: Final = 9_999_999
+
 
 class PolicyKind(NamedTuple):
     """A kind of policy.
 
     Attributes:
         name: The name in documents and in tables of settings. form: How it is written. pattern: What its text matches
-            as a whole; the groups are its arguments. applied: Adds it to a policy, after checks.
+            as a whole; the groups are its arguments. applied: Adds it to a policy, after checks. is_repeatable: Whether
+            several add up.
     """
 
     name: str
     form: str
     pattern: re.Pattern[str]
     applied: Callable[[Policy, re.Match[str], GroupRows], Policy]
+    is_repeatable: bool = False
 
 
 def policy_of(text: str, rows: GroupRows) -> Policy:
@@ -47,9 +52,12 @@ def policy_of(text: str, rows: GroupRows) -> Policy:
         NotFoundError: It is no policy, or it names what the group never had.
         UnknowableError: The tables cannot tell what it means, or it means nothing for this group.
     """
-    policy = Policy()
+    policy, given = Policy(), set()
     for part in _parts(text):
         kind, found = _kind_of(part)
+        if kind.name in given and not kind.is_repeatable:
+            raise NotFoundError(f"{part}: {kind.name} is given twice; one of them would be without effect")
+        given.add(kind.name)
         reason = _meaningless(kind.name, rows)
         if reason is not None:
             raise UnknowableError(f"{part}: {reason}")
@@ -92,7 +100,7 @@ def _meaningless(name: str, rows: GroupRows) -> str | None:
         return f"{profile.title} has no static members: a client that comes back has the place that its id gives it"
     if name == "join_delay" and not (profile.coordinator_assigns or profile.has_rebalance_loop):
         return f"{profile.title} has no delay: its clients rebalance as soon as ZooKeeper shows them a change"
-    is_reported = rows.rebalances[0]["generation_source"] == "reported"
+    is_reported = bool(rows.rebalances) and rows.rebalances[0]["generation_source"] == "reported"
     if name == "join_delay" and is_reported:
         return "when members asked to join is not recorded, only when their generation began"
     if name == "protocol" and not is_reported:
@@ -108,7 +116,7 @@ def _strategy(policy: Policy, found: re.Match[str], rows: GroupRows) -> Policy:
 
 
 def _queues(policy: Policy, found: re.Match[str], rows: GroupRows) -> Policy:
-    topic, number = _topic(found["topic"], rows), int(found["number"])
+    topic, number = _topic(found["topic"], rows), _within(found, MOST_QUEUES, least=0)
     queues = {**policy.queues, topic: _number(number, rows, topic)}
     return msgspec.structs.replace(policy, queues=queues)
 
@@ -130,7 +138,7 @@ def _graceful(policy: Policy, _: re.Match[str], __: GroupRows) -> Policy:
 
 
 def _number_of_members(policy: Policy, found: re.Match[str], rows: GroupRows) -> Policy:
-    number = int(found["number"])
+    number = _within(found, MOST_MEMBERS)
     if found["sign"] == "+":
         return _about_members(policy, added=number)
     clients = {session.get("client") or session["member_id"] for session in rows.sessions}
@@ -159,16 +167,14 @@ def _about_members(policy: Policy, **fields: object) -> Policy:
 
 KINDS: Final = (
     PolicyKind("strategy", "strategy=NAME", re.compile(r"strategy=(?P<strategy>\S+)"), _strategy),
-    PolicyKind("queues", "queues TOPIC=N", re.compile(r"queues (?P<topic>\S+)=(?P<number>\d{1,7})"), _queues),
-    PolicyKind("without", "without MEMBER|HOST|CLIENT", re.compile(r"without (?P<who>\S+)"), _without),
-    PolicyKind("static", "static or static=CLIENT", re.compile(r"static(?:=(?P<who>\S+))?"), _static),
+    PolicyKind("queues", "queues TOPIC=N", re.compile(r"queues (?P<topic>\S+)=(?P<number>\d+)"), _queues, True),
+    PolicyKind("without", "without MEMBER|HOST|CLIENT", re.compile(r"without (?P<who>\S+)"), _without, True),
+    PolicyKind("static", "static or static=CLIENT", re.compile(r"static(?:=(?P<who>\S+))?"), _static, True),
     PolicyKind(
         "session_timeout", "session_timeout=30s", re.compile(r"session_timeout=(?P<span>\S+)"), _session_timeout
     ),
     PolicyKind("graceful", "graceful", re.compile("graceful"), _graceful),
-    PolicyKind(
-        "members", "members=+2|-1", re.compile(r"members=(?P<sign>[+-])(?P<number>0*[1-9]\d{0,3})"), _number_of_members
-    ),
+    PolicyKind("members", "members=+2|-1", re.compile(r"members=(?P<sign>[+-])(?P<number>\d+)"), _number_of_members),
     PolicyKind(
         "protocol",
         "protocol=eager|cooperative|consumer",
@@ -180,7 +186,16 @@ KINDS: Final = (
 FORM: Final = f"{', '.join(kind.form for kind in KINDS[:-1])} or {KINDS[-1].form}, combined with +"
 
 
+def _within(found: re.Match[str], most: int, least: int = 1) -> int:
+    number = int(found["number"][:20])
+    if not least <= number <= most:
+        raise NotFoundError(f"{found[0]}: the number is to be from {least} to {most:,}")
+    return number
+
+
 def _span(found: re.Match[str]) -> int:
+    if found["span"].isdecimal():
+        raise NotFoundError(f"{found[0]}: a time has a unit: {found['span']}ms, or {found['span']}s")
     try:
         span_ms = duration_ms(found["span"])
     except ValueError as error:

@@ -10,7 +10,7 @@ from streaming.history.policy_outcomes import PolicyOutcome, PolicyOutcomes, out
 from streaming.history.policy_settings import setting_lines
 from streaming.history.policy_texts import FORM, policy_of, strategies_of
 from streaming.tables.errors import NotFoundError
-from streaming.tables.replay_tables import MAX_GONE
+from streaming.tables.replay_tables import MAX_GONE, REPLAY_GROUPS
 from streaming.tables.schema import Row
 from streaming.terminal.format import count
 from streaming.views.measured_rebalances import Measured, measured
@@ -59,7 +59,8 @@ def replay_figures(
     Args:
         system: The group's, where it has no rebalances.
     """
-    named = {"cluster": cluster, "system": system, "group_id": group_id}
+    unknown = dict.fromkeys(name for name in REPLAY_GROUPS.names if name not in ("replay_id", "started_at"))
+    named = unknown | {"cluster": cluster, "system": system, "group_id": group_id}
     try:
         rows = group_rows(tables, cluster, group_id, asked.since_ms)
         named["system"] = rows.system

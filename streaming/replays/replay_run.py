@@ -38,7 +38,8 @@ _REBALANCES_A_PIECE: Final = 20_000
 _CONTINUED_FOR_MS: Final = 86_400_000
 _BEGUN, _FINISHED = 1, 2
 _PACKAGE: Final = "rebalance-monitor"
-_SUMMED: Final = ("rebalances", "queues_moved", "queue_pause_ms", "repeated_messages", "gone_rebalances")
+_COMPARED: Final = ("rebalances", "queues_moved", "queues_stopped")
+_SUMMED: Final = (*_COMPARED, "queue_pause_ms", "repeated_messages", "gone_rebalances")
 
 
 class ReplayRun:
@@ -148,13 +149,15 @@ def sums_of(rows: Sequence[Row]) -> list[dict[str, Any]]:
     by_policy: dict[str | None, list[Row]] = {}
     for row in rows:
         by_policy.setdefault(row["policy"], []).append(row)
+    recorded = {(row["cluster"], row["group_id"]): row for row in by_policy.get(None, ())}
     sums = []
     for policy, of_policy in sorted(by_policy.items(), key=lambda item: (item[0] is not None, item[0] or "")):
         known = [row for row in of_policy if row["rebalances"] is not None]
-        added: dict[str, Any] = {
-            name: sum(numbers) if (numbers := [row[name] for row in known if row[name] is not None]) else None
-            for name in _SUMMED
-        }
+        same = [recorded[row["cluster"], row["group_id"]] for row in known]
+        added: dict[str, Any] = {name: _sum(known, name) for name in _SUMMED}
+        # A policy that could not decide every generation of a group is compared with nothing.
+        is_part = any(row["queues_stopped"] is None for row in known)
+        added |= {f"recorded_{name}": None if is_part else _sum(same, name) for name in _COMPARED}
         partly = {
             f"{short}_unknown": sum(row[name] is None or f"{name}:" in (row["unknown"] or "") for row in known)
             for short, name in (("queue_pause", "queue_pause_ms"), ("repeated", "repeated_messages"))
@@ -162,6 +165,11 @@ def sums_of(rows: Sequence[Row]) -> list[dict[str, Any]]:
         groups = {"groups": len(of_policy), "groups_unknown": len(of_policy) - len(known)}
         sums.append({"policy": policy, **groups, **added, **partly})
     return sums
+
+
+def _sum(rows: Sequence[Row], name: str) -> int | None:
+    numbers = [row[name] for row in rows if row[name] is not None]
+    return sum(numbers) if numbers else None
 
 
 def _known(frames: GroupFrames, request: ReplayRequest) -> list[tuple[str, str, int]]:

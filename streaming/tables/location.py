@@ -15,6 +15,8 @@ from streaming.tables.errors import NoTablesError, TableError
 from streaming.tables.schema import Table
 
 WRITER_PROPERTY = "rebalance-monitor.writer"
+# Every job, of each release, makes these before its first batch: if one is missing, its rows are unknown, not none.
+_TOGETHER = frozenset({"assignments", "findings", "groups", "members", "rebalances", "topics"})
 
 
 def table_uri(root: Location, name: str) -> str:
@@ -40,7 +42,18 @@ def is_table(root: Location, name: str, *, soon: bool = False) -> bool:
 
 
 def table_to_read(root: Location, name: str) -> DeltaTable | None:
-    """Return a table for a waiting user; an unavailable store is given up soon; None if the table does not exist."""
+    """Return a table for a waiting user; an unavailable store is given up soon; None if the table does not exist.
+
+    Raises:
+        FileNotFoundError: It is missing beside tables that only exist together with it.
+    """
+    found = _opened(root, name)
+    if found is None and name in _TOGETHER and _opened(root, "changes") is not None:
+        raise FileNotFoundError(f"{table_uri(root, name)} is missing, though its journal, changes, is there")
+    return found
+
+
+def _opened(root: Location, name: str) -> DeltaTable | None:
     uri = table_uri(root, name)
     # is_table() would block all other threads while delta-rs waits for the store.
     with contextlib.suppress(TableNotFoundError):

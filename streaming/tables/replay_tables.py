@@ -19,6 +19,8 @@ _SUMS = pa.list_(
             *(("policy", TEXT), ("groups", LONG), ("groups_unknown", LONG), ("rebalances", LONG)),
             *(("queues_moved", LONG), ("queue_pause_ms", LONG), ("queue_pause_unknown", LONG)),
             *(("repeated_messages", LONG), ("repeated_unknown", LONG), ("gone_rebalances", LONG)),
+            *(("queues_stopped", LONG), ("recorded_rebalances", LONG), ("recorded_queues_moved", LONG)),
+            ("recorded_queues_stopped", LONG),
         ]
     )
 )
@@ -49,7 +51,7 @@ REPLAYS = Table(
             "sums",
             _SUMS,
             "For each policy, null as recorded, what its groups add up to, as far as known: of how many groups a figure"
-            " is unknown or only a part is in *_unknown",
+            " is unknown or only a part is in *_unknown; recorded_* are what was recorded of the groups that it knows",
         ),
     ),
     key=("replay_id",),

@@ -47,7 +47,7 @@ RECORDED = row(None)
         ({}, {"queues_stopped": 30}, (70_000, 0)),
         ({}, {"queues_moved": 0, "queues_stopped": 100}, None),
         # Where not every generation is decided, what moved is a part.
-        ({}, {"queues_moved": 0, "queues_stopped": None}, None),
+        ({}, {"queues_moved": 0, "queues_stopped": None, "unknown": "queues_stopped: not every generation"}, None),
         # What was never measured is unknown, and no saving.
         ({"move_pause_ms": None, "move_repeated_messages": None, "measured_rebalances": 0}, {"queues_moved": 0}, None),
     ],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -58,15 +59,18 @@ def figures(root: Path, replay_id: str) -> list[Row]:
     return sorted(rows, key=lambda row: (row["cluster"], row["group_id"], row["policy"] or ""))
 
 
-def of_command(tables: Path, row: Row) -> dict[str, Any] | None:
-    """Return what the command for one group says of a group and policy; None if it refuses."""
-    given = ["--tables", str(tables), "-g", row["group_id"], "--cluster", row["cluster"], "--json"]
-    policy = [] if row["policy"] is None else ["-p", row["policy"]]
-    said = CliRunner().invoke(app, ["replay", *given, *policy])
-    if said.exit_code:
-        assert row["unknown"] in said.stderr
-        return None
-    return json.loads(said.stdout.splitlines()[-1])
+def of_command(tables: Path, rows: list[Row]) -> list[dict[str, Any] | None]:
+    """Return what the command for one group says under the policies of its rows; None for each that it refuses."""
+    given = ["--tables", str(tables), "-g", rows[0]["group_id"], "--cluster", rows[0]["cluster"], "--json"]
+    policies = [argument for row in rows if row["policy"] is not None for argument in ("-p", row["policy"])]
+    said = CliRunner().invoke(app, ["replay", *given, *policies])
+    if not said.exit_code:
+        lines = {line["policy"]: line for line in map(json.loads, said.stdout.splitlines())}
+        return [lines[row["policy"]] for row in rows]
+    if len(rows) == 1:
+        assert rows[0]["unknown"] in said.stderr
+        return [None]
+    return [answer for row in rows for answer in of_command(tables, [row])]
 
 
 def test_each_group_has_the_figures_of_the_command_for_one_group(replayed: tuple[Path, Row], tables: Path) -> None:
@@ -78,10 +82,11 @@ def test_each_group_has_the_figures_of_the_command_for_one_group(replayed: tuple
     assert row["groups"] == len(groups) > len(SEEDS)
     known = 0
     there = {(each["cluster"], each["group_id"]) for each in reader.rows("groups")}
-    for each in found:
-        if (each["cluster"], each["group_id"]) not in there:
-            continue  # the command for one group takes no deleted ones
-        said = of_command(tables, each)
+    # The command for one group takes no deleted ones.
+    shown = [each for each in found if (each["cluster"], each["group_id"]) in there]
+    by_group = [list(rows) for _, rows in groupby(shown, lambda each: (each["cluster"], each["group_id"]))]
+    answers = [answer for rows in by_group for answer in of_command(tables, rows)]
+    for each, said in zip(shown, answers, strict=True):
         if said is None:
             assert (each["rebalances"], each["queues_moved"], each["queue_pause_ms"]) == (None, None, None)
             continue
