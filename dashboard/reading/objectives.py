@@ -23,6 +23,7 @@ from streaming.views.reader import Reader, holds_at, time_scalar
 from streaming.views.widespread import WidespreadKind, widespread_kinds
 
 State: TypeAlias = Literal["ok", "warning", "critical", "unknown"]
+WORST_FIRST: Sequence[State] = ("critical", "unknown", "warning")
 # Objectives are named in this order; each is ``NAME_warning`` and ``NAME_critical`` in the settings.
 OBJECTIVES = ("rebalances_per_hour", "queue_outage_s", "source_delay_s")
 _HOUR_MS = 3_600_000
@@ -95,15 +96,12 @@ class Evaluation:
         states = {_state_of(row) for row in self.findings if row["cluster"] not in unknown}
         states |= {figure.state for figure in self.figures}
         states |= {self.blind_state} if self.blind else set()
-        return next((state for state in _WORST_FIRST if state in states), "ok")
+        return next((state for state in WORST_FIRST if state in states), "ok")
 
     @property
     def kinds(self) -> Mapping[tuple[str, str], int]:
         """Return the number of open findings of each severity and kind, the most severe first."""
         return Counter((row["severity"], row["kind"]) for row in self.findings)
-
-
-_WORST_FIRST: Sequence[State] = ("critical", "unknown", "warning")
 
 
 def evaluate(
@@ -141,7 +139,7 @@ def evaluate(
     # A cluster without groups is in no table yet, but it is known.
     names |= {*tables.freshness.clusters} if cluster is None and group is None else set()
     reported = [tables.freshness.of(name) for name in sorted(names)] or [tables.freshness.nothing()]
-    blind = _unknown(tables, reported, at_ms)
+    blind = unknown_of(tables, reported, at_ms)
     ends: dict[str, int | None] = {status.cluster: _end_of(status, at, at_ms is None) for status in reported}
     ends.update({status.cluster: None for status in blind if status.state == "unknown"})
     return Evaluation(
@@ -156,7 +154,7 @@ def evaluate(
     )
 
 
-def _unknown(reader: Reader, reported: Sequence[ClusterFreshness], at_ms: int | None) -> list[ClusterFreshness]:
+def unknown_of(reader: Reader, reported: Sequence[ClusterFreshness], at_ms: int | None) -> list[ClusterFreshness]:
     """Return what is unknown of clusters at a time, or now."""
     if at_ms is None:
         found = [status.unknown_now() for status in reported]
