@@ -9,7 +9,7 @@ from typing import Final
 from dashboard.reading.objectives import WORST_FIRST, State, unknown_of
 from dashboard.reading.opened_tables import OpenedTables
 from streaming.settings.model import Settings
-from streaming.settings.plan import Change, Limit, Plan
+from streaming.settings.plan import Limit, Plan, PlanChange
 from streaming.tables.errors import AmbiguousError, NotFoundError
 from streaming.terminal.format import time_text
 from streaming.views.foresight import Foresight, answer
@@ -94,7 +94,7 @@ def judge(
 
 
 def _judged(
-    tables: OpenedTables, change: Change, plan: Plan, settings: Settings, at_ms: int | None, cluster: str | None
+    tables: OpenedTables, change: PlanChange, plan: Plan, settings: Settings, at_ms: int | None, cluster: str | None
 ) -> JudgedChange:
     limits, core = plan.objectives.limits(), settings.core_config()
     try:
@@ -124,7 +124,7 @@ def _judged(
     )
 
 
-def _wish(found: FoundGroup, change: Change) -> Wish:
+def _wish(found: FoundGroup, change: PlanChange) -> Wish:
     """Return what is left to change: what is already as it shall be is none, so a plan stays met once it is done."""
     there = len(found.known.members)
     wished = there if change.members is None else change.members

@@ -59,7 +59,8 @@ def check(
         list[str] | None,
         typer.Option(
             metavar="NAME=WARNING[:CRITICAL]",
-            help="rebalances_per_hour, queue_outage_s (of one group) or source_delay_s (of one cluster),"
+            help="rebalances_per_hour, queue_outage_s, queue_outage_s_per_day (of one group) or source_delay_s (of one"
+            " cluster),"
             " with the values from which it is a warning, and critical. Default: the settings [check].",
         ),
     ] = None,
@@ -190,7 +191,8 @@ def sentence(found: Evaluation) -> str:
     reasons += [_missed(figure) for figure in found.figures if figure.state != "ok"]
     recordings = [f"{plain(recording.cluster)} is {recording.text}" for recording in found.recordings]
     platforms = [plain(text, _LONGEST_PLATFORM) for text in found.platforms]
-    more = [*_widespread(found), *_first(recordings, "more recordings"), *_first(platforms)]
+    budgets = [_budget(figure) for figure in found.figures if figure.is_budget]
+    more = [*budgets, *_widespread(found), *_first(recordings, "more recordings"), *_first(platforms)]
     return plain(f"REBALANCES {found.state.upper()} - {'; '.join([*(reasons or [_nothing(found)]), *more])}", _LONGEST)
 
 
@@ -238,6 +240,15 @@ def _missed(figure: Figure) -> str:
     return f"{figure.name} is {value} ({figure.state} from {limit:g})"
 
 
+def _budget(figure: Figure) -> str:
+    """Return how much of a budget the group that used most has used, and what is left."""
+    least = "at least " if figure.unknown_queues else ""
+    where = plain("/".join(filter(None, (figure.cluster, figure.group_id))))
+    left = f"{figure.critical - figure.value:g} s left" if figure.value <= figure.critical else "none left"
+    used = f"{least}{figure.value / figure.critical:.0%} of {figure.critical:g} s used{f' in {where}' if where else ''}"
+    return f"budget of a day: {used}, {f'at most {left}' if least and figure.value < figure.critical else left}"
+
+
 def plain(text: str, longest: int = _LONGEST_ID) -> str:
     """Return a text without the characters that plugins use as separators, and not longer than this."""
     from streaming.terminal.escape import printable
@@ -249,7 +260,7 @@ def plain(text: str, longest: int = _LONGEST_ID) -> str:
 def _performance(figure: Figure) -> str:
     # 'label'=value[UOM];warn;crit;min
     value = f"{figure.value:.3f}".rstrip("0").rstrip(".")
-    unit = "s" if figure.name.endswith("_s") else ""
+    unit = "s" if figure.name.endswith(("_s", "_s_per_day")) else ""
     limits = (f"{limit:g}" if limit else "" for limit in (figure.warning, figure.critical))
     return f"{figure.name}={value}{unit};{';'.join(limits)};0"
 
@@ -279,6 +290,8 @@ def _json(found: Evaluation) -> dict[str, object]:
                 "critical": figure.critical or None,
                 "cluster": figure.cluster,
                 "group_id": figure.group_id,
+                **({"used_ratio": figure.value / figure.critical} if figure.is_budget else {}),
+                **({"left": max(0.0, figure.critical - figure.value)} if figure.is_budget else {}),
             }
             for figure in found.figures
         ],

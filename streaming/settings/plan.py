@@ -82,7 +82,7 @@ class Objectives(Section):
         return {name: limit for name, limit in self if limit is not None}
 
 
-class Change(Section):
+class PlanChange(Section):
     """A change of one group; members, queues and strategy as they shall be."""
 
     group: Annotated[str, Field(min_length=1)]
@@ -100,7 +100,7 @@ class Change(Section):
     static: Annotated[bool, Field(strict=True)] = False
 
     @model_validator(mode="after")
-    def _makes_sense(self) -> Change:
+    def _makes_sense(self) -> PlanChange:
         counted = self.add or self.remove or self.lose_host or self.lose_rack
         if self.members is not None and counted:
             raise ValueError("members says how many there shall be: without add, remove, lose_host and lose_rack")
@@ -115,7 +115,7 @@ class Change(Section):
         return self
 
 
-def _some_changes(changes: tuple[Change, ...]) -> tuple[Change, ...]:
+def _some_changes(changes: tuple[PlanChange, ...]) -> tuple[PlanChange, ...]:
     if not 1 <= len(changes) <= MOST_CHANGES:
         raise ValueError(f"a plan has 1 to {MOST_CHANGES} changes, not {len(changes)}")
     return changes
@@ -125,11 +125,11 @@ class Plan(Section):
     """A file: what is planned, and what it may do to each group."""
 
     objectives: Objectives
-    change: Annotated[tuple[Change, ...], AfterValidator(_some_changes)]
+    change: Annotated[tuple[PlanChange, ...], AfterValidator(_some_changes)]
 
 
 # What a key belongs to, by the name of the list or section that it is in.
-_KEYS: Mapping[str, type[Section]] = {"objectives": Objectives, "change": Change}
+_KEYS: Mapping[str, type[Section]] = {"objectives": Objectives, "change": PlanChange}
 
 
 def read_plan(path: Path) -> Plan:
