@@ -32,13 +32,13 @@ class BudgetUse(NamedTuple):
 def budget_uses(reader: Reader, freshness: Freshness, now_ms: int) -> list[BudgetUse]:
     """Return the use of each group whose cluster's present is known; of a partly known one there is no upper bound."""
     groups = reader.read("groups", columns=["cluster", "group_id"])
-    names = {*zip(*from_arrow_columns(groups, ("cluster", "group_id")), strict=True)}
+    columns = from_arrow_columns(groups, ("cluster", "group_id"))
+    names: set[tuple[str, str]] = {*zip(*columns, strict=True)}
     ends, partly = dict[str, int](), set[str]()
     for cluster in {cluster for cluster, _ in names}:
         found = freshness.of(cluster)
         if found.state != "unknown":
-            is_past = found.state == "recording" and found.known_until is not None
-            ends[cluster] = found.known_until if is_past and found.known_until is not None else now_ms
+            ends[cluster] = now_ms if found.state != "recording" else found.known_until or now_ms
             partly |= {cluster} if found.state == "partly_known" else set()
     least = {name: 0 for name in names if name[0] in ends}
     most, unbounded = dict(least), {name for name in least if name[0] in partly}
@@ -53,7 +53,10 @@ def budget_uses(reader: Reader, freshness: Freshness, now_ms: int) -> list[Budge
             least[name] += shortest or 0
             most[name] += max(shortest or 0, longest or 0)
             unbounded |= {name} if unknown else set()
-    return [BudgetUse(*name, least[name], None if name in unbounded else most[name]) for name in sorted(least)]
+    return [
+        BudgetUse(name[0], name[1], used, None if name in unbounded else most[name])
+        for name, used in sorted(least.items())
+    ]
 
 
 def of_budgets(uses: Sequence[BudgetUse], budget_s: float, groups: GroupLabels, prefix: str) -> Iterable[Metric]:
