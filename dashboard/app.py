@@ -73,7 +73,8 @@ def create_app(
     """Return the application over the tables below a folder.
 
     Routers find in ``request.app.state``: ``reading`` (access to the tables), ``settings``, ``metrics`` (settings of
-    metrics), ``sums`` (the metrics' cached sums of tables), ``alerts``, ``poller``, ``templates``.
+    metrics), ``sums`` (the metrics' cached sums of tables), ``budget_s`` (of a group and day), ``alerts``,
+    ``poller``, ``templates``.
 
     Args:
         metrics, widespread: The sections of these names; None for their defaults.
@@ -86,7 +87,8 @@ def create_app(
         NoTablesError: There are no tables yet.
     """
     reading = Reading.of(root, settings, widespread=widespread, near=near, must_exist=must_exist)
-    endpoint = McpEndpoint(Source(reading, tools or ToolSettings.of(load())))
+    tools = tools or ToolSettings.of(load())
+    endpoint = McpEndpoint(Source(reading, tools))
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -112,6 +114,7 @@ def create_app(
     )
     app.state.reading, app.state.settings, app.state.streams = reading, settings, 0
     app.state.metrics, app.state.sums = metrics or load().metrics, FileSums()
+    app.state.budget_s = tools.check.queue_outage_s_per_day_critical
     app.state.alerts = alerts or AlertsStatus()
     app.state.annotation_hook = hook
     app.state.templates = environment()

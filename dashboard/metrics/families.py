@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
+from dashboard.metrics.budgets import BudgetUse, of_budgets
 from dashboard.metrics.file_sums import Summing, Sums, whole
 from dashboard.metrics.group_labels import OTHER, GroupLabels, label
 from dashboard.metrics.known_sources import known_rows, of_knowledge, of_platforms, unknown_of
@@ -67,6 +68,8 @@ def families(
     widespread_kinds: Collection[str] = (),
     freshness: Freshness | None = None,
     platforms: Sequence[PlatformState] = (),
+    uses: Sequence[BudgetUse] = (),
+    budget_s: float = 0,
 ) -> list[Metric]:
     """Return all families, their samples in the order of their labels.
 
@@ -75,6 +78,7 @@ def families(
         freshness: Knowledge of the present; figures about the present of an unknown cluster are left out. None if
             everything is known.
         platforms: How far the pods of each platform are known.
+        uses: What groups have used of their budget. budget_s: The budget; 0 for none.
     """
     rebalances = summed(reader, "rebalances", _REBALANCES, _of_rows)
     decided = _decided(rebalances["decided"])
@@ -126,6 +130,7 @@ def families(
         *_of_audits(summed(reader, "audits", _AUDITS, _of_verdicts)["audits"], current, groups),
         *([] if freshness is None else of_knowledge(freshness, names, groups, PREFIX)),
         *of_platforms(platforms, PREFIX),
+        *of_budgets(uses, budget_s, groups, PREFIX),
     ]
 
 

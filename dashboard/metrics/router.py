@@ -10,12 +10,14 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.exposition import choose_encoder
 from starlette.datastructures import State
 
+from dashboard.metrics.budgets import budget_uses
 from dashboard.metrics.families import PREFIX, TABLES_READ, families
 from dashboard.metrics.group_labels import GroupLabels
 from dashboard.metrics.known_sources import of_knowledge, of_platforms
 from dashboard.reading.questions import Reading
 from dashboard.reading.snapshots import LIVENESS
 from dashboard.reading.widespread_findings import widespread
+from streaming.machine.clock import now_ms
 from streaming.stores.failure import is_unreadable
 
 router = APIRouter()
@@ -34,6 +36,7 @@ class _Families:
 def families_of_tables(state: State) -> list[Metric]:
     """Return the metrics of an application's tables."""
     reading: Reading = state.reading
+    uses = budget_uses(reading.tables, reading.freshness, now_ms()) if state.budget_s else ()
     found = families(
         reading.tables,
         state.metrics,
@@ -42,6 +45,8 @@ def families_of_tables(state: State) -> list[Metric]:
         widespread_kinds=reading.widespread.kinds,
         freshness=reading.freshness,
         platforms=reading.tables.platforms,
+        uses=uses,
+        budget_s=state.budget_s,
     )
     return [*found, *of_alerts(state.alerts.is_running)]
 
@@ -79,7 +84,9 @@ def metrics(request: Request) -> Response:
         return encoded
 
     try:
-        key = ("metrics", content_type, state.alerts.is_running, widespread(reading))
+        # What was used leaves the day while no table changes.
+        minute = now_ms() // 60_000 if state.budget_s else 0
+        key = ("metrics", content_type, state.alerts.is_running, widespread(reading), minute)
         content = reading.kept(key, (*TABLES_READ, LIVENESS), compute)
     except Exception as error:
         if not is_unreadable(error):

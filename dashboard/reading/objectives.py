@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from dashboard.reading.opened_tables import OpenedTables
@@ -23,8 +22,12 @@ from streaming.views.reader import Reader, holds_at, time_scalar
 from streaming.views.widespread import WidespreadKind, widespread_kinds
 
 State: TypeAlias = Literal["ok", "warning", "critical", "unknown"]
+WORST_FIRST: Sequence[State] = ("critical", "unknown", "warning")
 # Objectives are named in this order; each is ``NAME_warning`` and ``NAME_critical`` in the settings.
-OBJECTIVES = ("rebalances_per_hour", "queue_outage_s", "source_delay_s")
+OBJECTIVES = ("rebalances_per_hour", "queue_outage_s", "queue_outage_s_per_day", "source_delay_s")
+# Its critical value is a budget: what a group may spend in the day that ends now, whatever the window of the others.
+BUDGET = "queue_outage_s_per_day"
+DAY_MS = 86_400_000
 _HOUR_MS = 3_600_000
 _COLUMNS = (
     "cluster",
@@ -64,6 +67,11 @@ class Figure:
             return "warning"
         return "unknown" if self.unknown_queues and (self.warning or self.critical) else "ok"
 
+    @property
+    def is_budget(self) -> bool:
+        """Return whether its critical value is a budget, of which a part is used and the rest is left."""
+        return self.name == BUDGET and self.critical > 0
+
 
 @dataclass(frozen=True)
 class Evaluation:
@@ -95,15 +103,12 @@ class Evaluation:
         states = {_state_of(row) for row in self.findings if row["cluster"] not in unknown}
         states |= {figure.state for figure in self.figures}
         states |= {self.blind_state} if self.blind else set()
-        return next((state for state in _WORST_FIRST if state in states), "ok")
+        return next((state for state in WORST_FIRST if state in states), "ok")
 
     @property
     def kinds(self) -> Mapping[tuple[str, str], int]:
         """Return the number of open findings of each severity and kind, the most severe first."""
         return Counter((row["severity"], row["kind"]) for row in self.findings)
-
-
-_WORST_FIRST: Sequence[State] = ("critical", "unknown", "warning")
 
 
 def evaluate(
@@ -141,7 +146,7 @@ def evaluate(
     # A cluster without groups is in no table yet, but it is known.
     names |= {*tables.freshness.clusters} if cluster is None and group is None else set()
     reported = [tables.freshness.of(name) for name in sorted(names)] or [tables.freshness.nothing()]
-    blind = _unknown(tables, reported, at_ms)
+    blind = unknown_of(tables, reported, at_ms)
     ends: dict[str, int | None] = {status.cluster: _end_of(status, at, at_ms is None) for status in reported}
     ends.update({status.cluster: None for status in blind if status.state == "unknown"})
     return Evaluation(
@@ -156,7 +161,7 @@ def evaluate(
     )
 
 
-def _unknown(reader: Reader, reported: Sequence[ClusterFreshness], at_ms: int | None) -> list[ClusterFreshness]:
+def unknown_of(reader: Reader, reported: Sequence[ClusterFreshness], at_ms: int | None) -> list[ClusterFreshness]:
     """Return what is unknown of clusters at a time, or now."""
     if at_ms is None:
         found = [status.unknown_now() for status in reported]
@@ -188,25 +193,33 @@ def _figures(
     window_ms = objectives.window_ms
     times = [end for end in ends.values() if end is not None] or [at_ms]
     rebalances: Counter[tuple[str, str]] = Counter()
-    outages: Counter[tuple[str, str]] = Counter()
-    unknown: Counter[tuple[str, str]] = Counter()
     delays: dict[str, int] = defaultdict(int)
-    for block in reader.blocks("rebalances", columns=_COLUMNS, where=where):
-        for name, group, at, detected, least, most, without_bound in _between(
-            block, min(times) - window_ms, max(times)
-        ):
-            end = ends.get(name, at_ms)
-            if end is None or not end - window_ms < at <= end:
-                continue
+    # For each objective of outages: these by group, and the queues that have no upper bound.
+    spent: dict[str, tuple[Counter[tuple[str, str]], Counter[tuple[str, str]]]] = {
+        name: (Counter(), Counter()) for name in ("queue_outage_s", BUDGET)
+    }
+    since_ms = min(times) - max(window_ms, DAY_MS)
+    for name, group, at, detected, least, most, without_bound in rebalances_between(
+        reader, since_ms, max(times), where
+    ):
+        end = ends.get(name, at_ms)
+        if end is None or at > end:
+            continue
+        for objective, span_ms in (("queue_outage_s", window_ms), (BUDGET, DAY_MS)):
+            if at > end - span_ms:
+                # Values that cannot be ruled out count: an objective is met only if the worst of them meets it.
+                spent[objective][0][name, group] += max(least or 0, most or 0)
+                spent[objective][1][name, group] += without_bound or 0
+        if at > end - window_ms:
             rebalances[name, group] += 1
-            # Values that cannot be ruled out count: an objective is met only if the worst of them meets it.
-            outages[name, group] += max(least or 0, most or 0)
-            unknown[name, group] += without_bound or 0
             delays[name] = max(delays[name], (detected or at) - at)
     hours = window_ms / _HOUR_MS
     worst = {
         "rebalances_per_hour": _largest({key: number / hours for key, number in rebalances.items()}),
-        "queue_outage_s": _largest({key: number / 1_000 for key, number in outages.items()}),
+        **{
+            name: _largest({key: number / 1_000 for key, number in outages.items()})
+            for name, (outages, _) in spent.items()
+        },
         "source_delay_s": _largest({(name, None): delay / 1_000 for name, delay in delays.items()}),
     }
     figures = [
@@ -220,9 +233,7 @@ def _figures(
         )
         for name, (value, cluster, group_id) in worst.items()
     ]
-    return [
-        _with_unknown(figure, outages, unknown) if figure.name == "queue_outage_s" else figure for figure in figures
-    ]
+    return [_with_unknown(figure, *spent[figure.name]) if figure.name in spent else figure for figure in figures]
 
 
 def _with_unknown(figure: Figure, outages: Mapping[Any, int], unknown: Mapping[Any, int]) -> Figure:
@@ -242,9 +253,13 @@ def _largest(values: Mapping[tuple[str, str | None], float]) -> tuple[float, str
     return value, cluster, group
 
 
-def _between(block: pa.Table, since_ms: int, until_ms: int) -> Iterable[tuple[Any, ...]]:
-    inside = pc.and_(
-        pc.greater(block["event_time"], time_scalar(since_ms)),
-        pc.less_equal(block["event_time"], time_scalar(until_ms)),
-    )
-    return zip(*from_arrow_columns(block.filter(inside), _COLUMNS), strict=True)
+def rebalances_between(
+    reader: Reader, since_ms: int, until_ms: int, where: Mapping[str, str | None]
+) -> Iterator[tuple[Any, ...]]:
+    """Yield cluster, group, times and outages of rebalances after a time and up to another one."""
+    for block in reader.blocks("rebalances", columns=_COLUMNS, where=where):
+        inside = pc.and_(
+            pc.greater(block["event_time"], time_scalar(since_ms)),
+            pc.less_equal(block["event_time"], time_scalar(until_ms)),
+        )
+        yield from zip(*from_arrow_columns(block.filter(inside), _COLUMNS), strict=True)

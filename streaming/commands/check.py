@@ -5,14 +5,15 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 from typer.core import TyperCommand
 from typer.exceptions import TyperException
 
-from streaming.commands.options import ClusterOption, ConfigOption, GroupOption, TablesOption, TimeOption
+from streaming.commands.options import ClusterOption, ConfigOption, GroupOption, TablesOption, TimeOption, path_option
 from streaming.terminal.format import count
 from udfs.model.first_few import first_few
 
@@ -58,7 +59,8 @@ def check(
         list[str] | None,
         typer.Option(
             metavar="NAME=WARNING[:CRITICAL]",
-            help="rebalances_per_hour, queue_outage_s (of one group) or source_delay_s (of one cluster),"
+            help="rebalances_per_hour, queue_outage_s, queue_outage_s_per_day (of one group) or source_delay_s (of one"
+            " cluster),"
             " with the values from which it is a warning, and critical. Default: the settings [check].",
         ),
     ] = None,
@@ -67,6 +69,9 @@ def check(
     ] = None,
     window: Annotated[
         str | None, typer.Option(metavar="SPAN", help="Span of rates, outages and delays, e.g. 1h.")
+    ] = None,
+    plan: Annotated[
+        Path | None, path_option("Instead: what planned changes would do, by this file (docs/what-if.md).", "FILE")
     ] = None,
     at: TimeOption = None,
     cluster: ClusterOption = None,
@@ -94,7 +99,11 @@ def check(
     overrides: dict[str, object] = {"job.tables": tables, "check.window_ms": window_ms}
     for text in objective or []:
         overrides |= _objective(text)
+    if plan is not None and (objective or ignore or window or group):
+        raise typer.BadParameter("--plan: its objectives and groups are those of the file; only with --at, --cluster")
     try:
+        if plan is not None:
+            _show_plan(plan, overrides, config, at_ms, cluster, as_json=as_json)
         found = _evaluated(overrides, config, at_ms, cluster, group, ignore or [])
     except SettingsError as error:
         _unknown("; ".join(error.mistakes), as_json=as_json)
@@ -142,6 +151,30 @@ def _evaluated(
     return evaluate(tables, limits, widespread, at_ms, cluster=cluster, group=group, ignored=ignored)
 
 
+def _show_plan(
+    plan: Path,
+    overrides: dict[str, object],
+    config: Path | None,
+    at_ms: int | None,
+    cluster: str | None,
+    *,
+    as_json: bool,
+) -> NoReturn:
+    from dashboard.reading.opened_tables import OpenedTables
+    from dashboard.reading.planned_objectives import judge
+    from streaming.commands.check_plan import plan_lines, plan_row, state_of
+    from streaming.commands.options import reader_settings
+    from streaming.settings.plan import read_plan
+
+    planned, settings = read_plan(plan), reader_settings(config, overrides)
+    # What custom strategies print as they are loaded is no part of the answer.
+    with redirect_stdout(sys.stderr):
+        judged = judge(OpenedTables(settings.job.tables), planned, settings, at_ms, cluster)
+    lines = [json.dumps(plan_row(judged), ensure_ascii=False)] if as_json else plan_lines(judged)
+    sys.stdout.write("".join(f"{line}\n" for line in lines))
+    sys.exit(EXIT_CODES[state_of(judged)])
+
+
 def sentence(found: Evaluation) -> str:
     """Return the state and its reasons in one line without the characters that plugins use as separators.
 
@@ -154,13 +187,14 @@ def sentence(found: Evaluation) -> str:
     if found.findings:
         kinds = [f"{number} {severity} {kind}" for (severity, kind), number in found.kinds.items()]
         first = found.findings[0]
-        where = _plain("/".join(filter(None, (first["cluster"], first["group_id"]))))
+        where = plain("/".join(filter(None, (first["cluster"], first["group_id"]))))
         reasons.append(f"open findings: {', '.join(_first(kinds, 'kinds more'))}, first of {where}")
     reasons += [_missed(figure) for figure in found.figures if figure.state != "ok"]
-    recordings = [f"{_plain(recording.cluster)} is {recording.text}" for recording in found.recordings]
-    platforms = [_plain(text, _LONGEST_PLATFORM) for text in found.platforms]
-    more = [*_widespread(found), *_first(recordings, "more recordings"), *_first(platforms)]
-    return _plain(f"REBALANCES {found.state.upper()} - {'; '.join([*(reasons or [_nothing(found)]), *more])}", _LONGEST)
+    recordings = [f"{plain(recording.cluster)} is {recording.text}" for recording in found.recordings]
+    platforms = [plain(text, _LONGEST_PLATFORM) for text in found.platforms]
+    budgets = [_budget(figure) for figure in found.figures if figure.is_budget]
+    more = [*budgets, *_widespread(found), *_first(recordings, "more recordings"), *_first(platforms)]
+    return plain(f"REBALANCES {found.state.upper()} - {'; '.join([*(reasons or [_nothing(found)]), *more])}", _LONGEST)
 
 
 def _first(texts: Sequence[str], more: str = "more") -> list[str]:
@@ -175,7 +209,7 @@ def _blind(found: Evaluation) -> str:
         return f"no cluster is known: {found.blind[0].reason}"
     texts: dict[str, list[str]] = {}
     for cluster in found.blind:
-        texts.setdefault(cluster.text, []).append(_plain(cluster.cluster))
+        texts.setdefault(cluster.text, []).append(plain(cluster.cluster))
     return "; ".join(_first([f"{_several(names)} {text}" for text, names in texts.items()]))
 
 
@@ -194,20 +228,30 @@ def _nothing(found: Evaluation) -> str:
 
 def _widespread(found: Evaluation) -> list[str]:
     """Return the kinds that are not counted because they are open in many groups."""
-    names = [_plain(kind.text) for kind in found.widespread]
+    names = [plain(kind.text) for kind in found.widespread]
     return [f"widespread, not counted: {', '.join(_first(names))}"] if names else []
 
 
 def _missed(figure: Figure) -> str:
     limit = figure.critical if figure.state == "critical" else figure.warning
-    where = _plain("/".join(filter(None, (figure.cluster, figure.group_id))))
+    where = plain("/".join(filter(None, (figure.cluster, figure.group_id))))
     value = f"{figure.value:g}{f' in {where}' if where else ''}"
     if figure.state == "unknown":
         return f"{figure.name} is at least {value}: for {count(figure.unknown_queues, 'queue')} the end is unknown"
     return f"{figure.name} is {value} ({figure.state} from {limit:g})"
 
 
-def _plain(text: str, longest: int = _LONGEST_ID) -> str:
+def _budget(figure: Figure) -> str:
+    """Return how much of a budget the group that used most has used, and what is left."""
+    least = "at least " if figure.unknown_queues else ""
+    where = plain("/".join(filter(None, (figure.cluster, figure.group_id))))
+    left = f"{figure.critical - figure.value:g} s left" if figure.value <= figure.critical else "none left"
+    used = f"{least}{figure.value / figure.critical:.0%} of {figure.critical:g} s used{f' in {where}' if where else ''}"
+    return f"budget of a day: {used}, {f'at most {left}' if least and figure.value < figure.critical else left}"
+
+
+def plain(text: str, longest: int = _LONGEST_ID) -> str:
+    """Return a text without the characters that plugins use as separators, and not longer than this."""
     from streaming.terminal.escape import printable
 
     text = printable(text).replace("|", "¦")
@@ -217,7 +261,7 @@ def _plain(text: str, longest: int = _LONGEST_ID) -> str:
 def _performance(figure: Figure, *, is_known: bool) -> str:
     # 'label'=value[UOM];warn;crit;min; U is a value that is not known.
     value = f"{figure.value:.3f}".rstrip("0").rstrip(".") if is_known else "U"
-    unit = "s" if figure.name.endswith("_s") and is_known else ""
+    unit = "s" if figure.name.endswith(("_s", "_s_per_day")) and is_known else ""
     limits = (f"{limit:g}" if limit else "" for limit in (figure.warning, figure.critical))
     return f"{figure.name}={value}{unit};{';'.join(limits)};0"
 
@@ -247,6 +291,8 @@ def _json(found: Evaluation) -> dict[str, object]:
                 "critical": figure.critical or None,
                 "cluster": figure.cluster,
                 "group_id": figure.group_id,
+                **({"used_ratio": figure.value / figure.critical} if figure.is_budget else {}),
+                **({"left": max(0.0, figure.critical - figure.value)} if figure.is_budget else {}),
             }
             for figure in found.figures
         ],
@@ -259,6 +305,6 @@ def _unknown(reason: str, *, as_json: bool) -> NoReturn:
 
 
 def _unknown_line(reason: str, *, as_json: bool) -> str:
-    line = _plain(f"REBALANCES UNKNOWN - {reason}", _LONGEST)
+    line = plain(f"REBALANCES UNKNOWN - {reason}", _LONGEST)
     shown = {"state": "unknown", "exit_code": EXIT_CODES["unknown"], "message": line}
     return f"{json.dumps(shown) if as_json else line}\n"

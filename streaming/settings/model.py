@@ -180,6 +180,8 @@ class Check(Section):
     rebalances_per_hour_critical: Objective
     queue_outage_s_warning: Objective
     queue_outage_s_critical: Objective
+    queue_outage_s_per_day_warning: Objective
+    queue_outage_s_per_day_critical: Objective
     source_delay_s_warning: Objective
     source_delay_s_critical: Objective
     blind_state: Literal["unknown", "critical"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple, TypeVar
 
 from streaming.terminal.format import count, queue_name
@@ -40,7 +40,8 @@ class Foresight(NamedTuple):
         pauses: For how long the stopped queues stand, in each rebalance; None if the group has shown none.
         repeated, waiting: Messages, over all rebalances. waiting_source: What ``waiting`` is from; empty if unknown.
         noticed_after_ms: For how long nobody notices lost members: their session timeouts; None if none are lost.
-        assumes: Sentences on what is assumed, and what differs if it is otherwise.
+        alternatives: What it does under other ids. assumes: Sentences on what is assumed, and what differs if it is
+            otherwise.
     """
 
     found: FoundGroup
@@ -53,6 +54,7 @@ class Foresight(NamedTuple):
     waiting: Measured | None
     waiting_rate: float | None
     noticed_after_ms: int | None
+    alternatives: list[Alternative]
     assumes: list[str]
 
 
@@ -99,6 +101,7 @@ def answer(reader: Reader, found: FoundGroup, wish: Wish, config: CoreConfig, at
     prediction = _or_unknowable(
         lambda: predict(found.known, change, config, assumed_place(change.strategy or found.strategy))
     )
+    others = alternatives(prediction, change, config)
     costs = costs_of(found.rebalances, with_expiries=bool(change.lost))
     moved = sum(len(rebalanced.moved) for rebalanced in prediction.rebalances)
     pauses = _pauses(found, prediction, costs)
@@ -118,7 +121,8 @@ def answer(reader: Reader, found: FoundGroup, wish: Wish, config: CoreConfig, at
         waiting=waiting,
         waiting_rate=None if waiting is None or costs.waiting is not None else rate,
         noticed_after_ms=_noticed_after_ms(found, change, config),
-        assumes=[*drift, *_assumes(found, change, prediction), *_tried(prediction, change, config)],
+        alternatives=others,
+        assumes=[*drift, *_assumes(found, change, prediction), *_tried(prediction, others, config)],
     )
 
 
@@ -236,10 +240,9 @@ _WHAT: Final = {
 }
 
 
-def _tried(prediction: Prediction, change: PlannedChange, config: CoreConfig) -> list[str]:
+def _tried(prediction: Prediction, found: Sequence[Alternative], config: CoreConfig) -> list[str]:
     """Return what differs if ids that nobody knows are otherwise than assumed."""
     sentences: list[str] = []
-    found = alternatives(prediction, change, config)
     for what, text in _WHAT.items():
         of_kind = [each for each in found if each.what == what]
         if not of_kind:

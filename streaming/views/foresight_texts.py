@@ -31,7 +31,8 @@ def headline(given: Foresight, when: str) -> str:
     parts += [f"{topic} with {count(number, 'queue')}" for topic, number in sorted(change.queues.items())]
     parts += [f"a rolling restart, {change.at_once} at a time{', static' * change.is_static}"] if change.at_once else []
     size = f"{count(len(known.members), 'member')}, {count(given.before.queues, 'queue')}"
-    return f"{known.group_id} in {known.cluster} {when} ({given.found.strategy}, {size}): {', '.join(parts)}"
+    what = ", ".join(parts) or "nothing changes"
+    return f"{known.group_id} in {known.cluster} {when} ({given.found.strategy}, {size}): {what}"
 
 
 def move_rows(given: Foresight) -> list[dict[str, Any]]:

@@ -228,8 +228,13 @@ def _doubts_of_group(row: Row, rebalances: list[Row], at_ms: int | None) -> list
     if rebalances and rebalances[-1]["status"] == "failed":
         found.append("its last rebalance failed: members kept what they had")
     if row.get("strategy_verdict") != "proven":
-        found.append(f"its strategy is not proven by audits: {strategy_text(row)}")
+        found.append(not_proven(row))
     return found
+
+
+def not_proven(row: Row) -> str:
+    """Return the doubt about a group whose strategy audits have not proven."""
+    return f"its strategy is not proven by audits: {strategy_text(row)}"
 
 
 def _doubts_of_time(reader: Reader, where: dict[str, Any], rebalances: list[Row], at_ms: int | None) -> list[str]:

@@ -42,6 +42,7 @@ def test_the_worst_group_is_named_with_its_value(story_tables: Path) -> None:
     assert figures == {
         "rebalances_per_hour": (3.0, "c1", "orders"),
         "queue_outage_s": (45.0, "c1", "orders"),
+        "queue_outage_s_per_day": (45.0, "c1", "orders"),
         "source_delay_s": (3.0, "c1", None),
     }
     assert tuple(figures) == OBJECTIVES
@@ -54,6 +55,17 @@ def test_the_window_ends_at_the_time_and_does_not_include_its_beginning(story_ta
     # At 0, 10 and 70 s.
     assert [number(T0 + at) for at in (-1, 0, 9_999, 10_000, 70_000)] == [0, 1, 1, 2, 3]
     assert [number(T0 + 3_600_000 + at) for at in (-1, 0, 10_000, 70_000)] == [3, 2, 1, 0]
+
+
+def test_the_day_of_a_budget_does_not_depend_on_the_window(story_tables: Path) -> None:
+    def outages(at_ms: int) -> list[float]:
+        found = evaluated(story_tables, at_ms, window_ms=1_000).figures
+        return [figure.value for figure in found if figure.name.startswith("queue_outage_s")]
+
+    day = 86_400_000
+    assert outages(T0 + 80_000) == [0.0, 45.0]
+    assert outages(T0 + 70_000 + day - 1)[1] > 0
+    assert outages(T0 + 70_000 + day) == [0.0, 0.0]
 
 
 def test_findings_count_from_opening_to_closing(story_tables: Path) -> None:
@@ -125,7 +137,8 @@ def test_an_outage_without_an_upper_bound_meets_no_objective(tmp_path: Path) -> 
     lost = {"outage_queues": 200, "outage_unknown_queues": 200}
     store(tmp_path, [rebalance("r1", 0, "member_left", None, **lost)])
     found = evaluated(tmp_path, T0 + 1_000, queue_outage_s_warning=10)
-    (outage,) = [figure for figure in found.figures if figure.name == "queue_outage_s"]
+    outage, of_day = [figure for figure in found.figures if figure.name.startswith("queue_outage_s")]
+    assert (of_day.state, of_day.is_budget) == ("ok", False), "no limit is set for it"
     assert (outage.state, outage.value, outage.group_id, outage.unknown_queues) == ("unknown", 0.0, "orders", 200)
     assert found.state == "unknown"
     assert evaluated(tmp_path, T0 + 1_000).state == "ok", "no limit is set for it"

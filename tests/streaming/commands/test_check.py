@@ -130,7 +130,38 @@ def test_rates_are_those_of_the_window(tables: Path) -> None:
 def test_the_line_ends_with_figures_as_plugins_write_them(tables: Path) -> None:
     _, line = checked(tables, "--at", AT, "--objective", "queue_outage_s=10:20.5")
     figures = line.split(" | ")[1].split()
-    assert figures[:3] == ["rebalances_per_hour=3;;;0", "queue_outage_s=45s;10;20.5;0", "source_delay_s=3s;;;0"]
+    assert figures == [
+        "rebalances_per_hour=3;;;0",
+        "queue_outage_s=45s;10;20.5;0",
+        "queue_outage_s_per_day=45s;;;0",
+        "source_delay_s=3s;;;0",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("budget", "code", "text", "left"),
+    [
+        ("0:60", 0, "budget of a day: 75% of 60 s used in c1/orders, 15 s left", 15.0),
+        ("40:60", 1, "75% of 60 s used in c1/orders, 15 s left", 15.0),
+        ("0:45", 2, "100% of 45 s used in c1/orders, 0 s left", 0.0),
+        ("0:30", 2, "150% of 30 s used in c1/orders, none left", 0.0),
+    ],
+)
+def test_a_budget_of_a_day_says_what_is_used_and_left(
+    tables: Path, budget: str, code: int, text: str, left: float
+) -> None:
+    given = ("--at", AT, "--ignore", "expected_differs", "--objective", f"queue_outage_s_per_day={budget}")
+    found, line = checked(tables, *given)
+    assert (found, text in line) == (code, True), line
+    of_budget = [each for each in json.loads(checked(tables, *given, "--json")[1])["objectives"] if "left" in each]
+    assert [(each["left"], each["used_ratio"]) for each in of_budget] == [(left, 45 / float(budget.split(":")[1]))]
+
+
+def test_a_budget_of_which_the_use_is_known_at_least_says_so() -> None:
+    figure = Figure("queue_outage_s_per_day", 30.0, 0.0, 60.0, "c", "g", unknown_queues=2)
+    line = sentence(Evaluation([], [figure]))
+    assert line.startswith("REBALANCES UNKNOWN - queue_outage_s_per_day is at least 30 in c/g: for 2 queues")
+    assert line.endswith("budget of a day: at least 50% of 60 s used in c/g, at most 30 s left")
 
 
 def test_json_has_all_values(tables: Path) -> None:
