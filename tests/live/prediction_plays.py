@@ -17,8 +17,8 @@ from tests.simulation.core_run import CoreRun, run_of
 StartMember = Callable[..., Member]
 # A member that is killed is missed after its session; it is back before the longer one is over, on a busy machine too.
 SESSION_MS, LONG_MS = 6_000, 24_000
-# How long nobody does anything after a member left for good: its longer session is over then.
-_AFTER_LEAVE_S = LONG_MS / 1_000 + 3
+# How long nobody does anything after a member left for good, so that its longer session is over.
+_WAIT_S = LONG_MS / 1_000 + 3
 ONE, TWO = "one", "two"
 
 
@@ -27,8 +27,8 @@ class Action(NamedTuple):
 
     Attributes:
         kind: ``join``; ``restart``, in order; ``crash``, with a return after the session; ``leave``, for good;
-            ``away``, the same, but what comes next does not wait for the session of a static member; or ``grow``, of
-            the first topic.
+            ``away``, the same, but what comes next does not wait for the session of a static member; ``wait``, for a
+            longer session; or ``grow``, of the first topic.
     """
 
     kind: str
@@ -41,7 +41,7 @@ class Settings(NamedTuple):
 
     Attributes:
         group: Its name, which no other name of a group has in it. counts: The partitions of its topics.
-        more: Of each consumer. waits: Whether it pauses after a leave, until a longer session would be over.
+        more: Of each consumer. waits: Whether it waits for longer sessions than its own.
     """
 
     group: str
@@ -96,6 +96,8 @@ class Play:
             if action.kind == "grow":
                 add_partitions(self._broker, self.topic(ONE), action.total)
                 self._counts[ONE] = action.total
+            elif action.kind == "wait":
+                time.sleep(_WAIT_S * self.settings.waits)
             elif action.kind != "join":
                 left = self._depart(action)
             if action.kind in ("join", "restart", "crash"):
@@ -146,8 +148,6 @@ class Play:
             member.stop()
         if action.kind == "leave" or not self.settings.is_static:
             self._settle()
-        if action.kind == "leave" and self.settings.waits:
-            time.sleep(_AFTER_LEAVE_S)
         return self.ids[action.client][-1]
 
 
@@ -159,7 +159,7 @@ def _is_even(members: Sequence[Member], everything: Sequence[Partition]) -> bool
 
 
 def random_script(seed: int) -> list[Action]:
-    """Return joins, restarts and crashes, a rolling restart, a leave for good, and the join of somebody else."""
+    """Return joins, restarts and crashes, a rolling restart, a leave for good, and later the join of somebody else."""
     chance = random.Random(seed)
     clients = list("bcd")
     chance.shuffle(clients)
@@ -169,7 +169,7 @@ def random_script(seed: int) -> list[Action]:
     script += [Action(kind, chance.choice(clients)) for kind in kinds]
     chance.shuffle(clients)
     script += [Action("restart", client) for client in clients]
-    return [*script, Action("leave", chance.choice(clients)), Action("join", chance.choice("ae"))]
+    return [*script, Action("leave", chance.choice(clients)), Action("wait"), Action("join", chance.choice("ae"))]
 
 
 def run_of_group(folder: Path, group: str, others: Sequence[str]) -> CoreRun:
