@@ -23,6 +23,7 @@ SCENES = {
     "tests/live/test_kafka41_logins.py::test_without_the_right": "unit tests of permissions",
     "tests/live/test_kafka41_own_tool.py": "each column has its own live test",
     "tests/live/test_kafka41_pages.py": "the page that follows MetaQ, and tests/browser/test_live.py",
+    "tests/live/test_kafka41_predictions.py": "the laws of policies and of what-if, with groups of the core",
     "tests/live/test_kafka41_standstills.py": "corners, and a log that overtakes one that stands",
     "tests/live/test_kafka_log.py::test_a_job_distinguishes_a_leave_a_kill_and_a_poll_timeout[sent": (
         "the log that the job reads itself"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -205,9 +205,41 @@ def graceful(made: World) -> World:
     )
 
 
+def held_up(made: World, silences: Sequence[tuple[int, int]], back: Collection[Life] = ()) -> World:
+    """Return the lives as a coordinator knows of them that waits for silent members before it begins a generation.
+
+    Args:
+        back: Those that take the place of a static member, which they do at once if it has one.
+    """
+
+    def known(at: int) -> int:
+        while later := [until for since, until in silences if since < at < until]:
+            at = max(later)
+        return at
+
+    lives: list[Life] = []
+    for life in sorted(made.lives, key=lambda life: life.since):
+        since = known(life.since)
+        former = next((other for other in reversed(lives) if other.client == life.client), None)
+        if life in back and former is not None:
+            if former.since < life.since:
+                since = life.since
+            else:
+                lives.remove(former)  # its own join waits still
+        until = None if life.departs is None else known(life.departs) - life.timeout_ms * life.is_killed
+        lives.append(life._replace(since=since, until=until))
+    lives = [life for life in lives if life.departs is None or life.since < life.departs]
+    return made._replace(lives=lives, growths=[(known(at), topic, count) for at, topic, count in made.growths])
+
+
+def silence(life: Life) -> tuple[int, int]:
+    return life.until or 0, life.departs or 0
+
+
 def longer(made: World) -> World:
     """Who joins after its last life expired, but within the longer timeout, was silent and goes on."""
     lives: list[Life] = []
+    silences: list[tuple[int, int]] = []
     for life in sorted(made.lives, key=lambda life: life.since):
         now = life._replace(timeout_ms=LONG_MS)
         former = next((other for other in reversed(lives) if other.client == life.client), None)
@@ -215,21 +247,28 @@ def longer(made: World) -> World:
             silent = former.until or 0
             if silent + TIMEOUT_MS <= life.since <= silent + LONG_MS:
                 lives.remove(former)
+                silences.append((silent, life.since))
                 now = now._replace(member_id=former.member_id, since=former.since)
         lives.append(now)
-    return made._replace(lives=lives)
+    silences += [silence(life) for life in lives if life.is_killed]
+    return held_up(made._replace(lives=lives), silences)
 
 
 def static(made: World) -> World:
     """Nobody leaves; who is back before its session expires has its place again."""
     lives: list[Life] = []
+    silences: list[tuple[int, int]] = []
+    returns: set[tuple[str, int]] = set()
     for life in made.lives:
         after = [other.since for other in made.lives if other.client == life.client and other.since > life.since]
         silent = life.until or 0
         is_back = bool(after) and min(after) <= silent + LONG_MS
         changed = life._replace(timeout_ms=LONG_MS, instance_id=life.client, is_killed=True)
+        silences.append((silent, min(after)) if is_back else silence(changed))
+        returns |= {(life.client, min(after))} if is_back else set()
         lives.append(changed._replace(until=None) if is_back else changed)
-    return made._replace(lives=lives)
+    back = [life for life in lives if (life.client, life.since) in returns]
+    return held_up(made._replace(lives=lives), silences, back)
 
 
 POLICIES: dict[str, Callable[[World], World]] = {
@@ -268,6 +307,28 @@ def plain(generation: Generation) -> dict[Any, str]:
 @pytest.mark.parametrize("text", POLICIES)
 def test_a_policy_on_reported_generations_is_what_the_core_decides(text: str) -> None:
     assert sum(check(seed, text, POLICIES[text]) for seed in range(QUICK)) > QUICK // 4
+
+
+def test_who_is_silent_holds_up_what_others_begin_until_its_session_is_over_or_it_is_back() -> None:
+    """A coordinator completes a rebalance when all members have joined again; nobody joins for one that is away."""
+    away = Life("b", "b-1", 2_000, 10_000, False, ("t",))
+    lives = [
+        Life("a", "a-1", 1_000, None, False, ("t",)),
+        away,
+        Life("c", "c-1", 15_000, 18_000, False, ("t",)),
+        Life("d", "d-1", 60_000, None, False, ("t",)),
+    ]
+    for back_at, expected in (
+        (None, [(1_000, 1), (2_000, 2), (40_000, 1), (60_000, 2)]),
+        # Nobody is there who was not before, but what was begun is completed.
+        (25_000, [(1_000, 1), (2_000, 2), (25_000, 2), (60_000, 3)]),
+        # The nearest case: nobody else begins anything.
+        (12_000, [(1_000, 1), (2_000, 2), (15_000, 3), (18_000, 2), (60_000, 3)]),
+    ):
+        back = [] if back_at is None else [away._replace(member_id="b-2", since=back_at, until=None)]
+        rows = tables_of(World([*lives, *back], [(0, "t", 6)], "range"))
+        generations, _ = reported(rows, core_config()).under(policy_of("static=b+session_timeout=30s", rows))
+        assert [(row.event_time - T0, row.members_after) for row in generations] == expected, back_at
 
 
 @pytest.mark.slow

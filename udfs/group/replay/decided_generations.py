@@ -113,6 +113,7 @@ class GenerationDecider:
         following = dict(zip(times, [*times[1:], None], strict=True))
         at_time = {generation.time_ms: generation for generation in self._recorded}
         current = self._recorded[0]
+        is_owed = False
         for time_ms in times:
             current = at_time.get(time_ms, current)
             now = _Situation.of(scenario, time_ms, _sized(current.topics, scenario.counts))
@@ -122,10 +123,19 @@ class GenerationDecider:
                 before = now
                 continue
             is_changed = before is None or now.differs(before)
-            is_due = is_recorded or time_ms in self._unexplained or (run.is_pending and time_ms in self._times)
+            is_due = (
+                is_recorded or is_owed or time_ms in self._unexplained or (run.is_pending and time_ms in self._times)
+            )
             if not is_changed and not is_due:
                 continue
             if before is None and not now.members and not self._began_empty(time_ms):
+                continue
+            # The coordinator waits for every member to join again, until the session of one that is silent is over. It
+            # waits for their rebalance timeout at most, five minutes by default; longer sessions are not met.
+            is_owed = not is_server_side(scenario.strategy) and any(
+                stay.is_there(time_ms) and stay.is_silent(time_ms) for stay in scenario.stays
+            )
+            if is_owed:
                 continue
             run.decide(now, current, scenario.strategy)
             if is_recorded:

@@ -156,8 +156,8 @@ class _Timeouts:
         for stay in self._found.stays:
             self._take(stay)
         self._found.stays = [
-            stay if deadline is None else self._until(stay, deadline)
-            for stay, deadline in zip(self._stays, self._deadlines, strict=True)
+            stay if deadline is None else self._until(stay, deadline, silent_at)
+            for stay, deadline, silent_at in zip(self._stays, self._deadlines, self._silent_at, strict=True)
         ]
 
     def _take(self, stay: Stay) -> None:
@@ -193,8 +193,11 @@ class _Timeouts:
         former = self._stays[place]
         self._found.undone += 1
         is_other = former.member_id != stay.member_id
+        silences = (*former.silences, (self._silent_at[place], stay.since))
         if is_other and stay.last["instance_id"] is not None:
-            self._stays[place] = msgspec.structs.replace(former, until=stay.since, left_at=stay.since, how="replaced")
+            self._stays[place] = msgspec.structs.replace(
+                former, until=stay.since, left_at=stay.since, how="replaced", silences=silences
+            )
             self._deadlines[place] = None
             self._put(stay, deadline, times, name)
             return
@@ -207,6 +210,7 @@ class _Timeouts:
             since=former.since,
             is_first=former.is_first,
             described=(*former.described, *stay.described),
+            silences=silences,
         )
         self._deadlines[place] = deadline
         self._may_return[place], self._silent_at[place] = times
@@ -248,12 +252,13 @@ class _Timeouts:
     def _known_after(stay: Stay) -> int:
         return 0 if stay.until is None or stay.left_at is None else stay.until - stay.left_at
 
-    def _until(self, stay: Stay, deadline: int) -> Stay:
+    def _until(self, stay: Stay, deadline: int, silent_at: int) -> Stay:
         deadline = max(deadline, stay.described[-1][0] + 1)
         until = deadline + self._known_after(stay)
         was = stay.left_at or 0
         self._found.later += deadline > was
         self._found.earlier += deadline < was
+        stay = msgspec.structs.replace(stay, silences=(*stay.silences, (silent_at, until)))
         if until > self._end_ms:
             return msgspec.structs.replace(stay, until=None, left_at=None, how=None)
         return msgspec.structs.replace(stay, until=until, left_at=deadline, how="expired")

@@ -30,7 +30,8 @@ class Stay(msgspec.Struct, frozen=True, kw_only=True):
         client: What stays the same when it comes back under another id. since: When the group knew of it.
         described: Its descriptions, each from a time on; the first is from ``since``.
         until: When the group knew that it had departed; None if it never did. left_at: When it departed.
-        is_first: Whether it was there when the history began.
+        is_first: Whether it was there when the history began. silences: The times in which it was in the group and did
+            not answer, each from its last sign of life until it came back or departed, as far as a policy made them.
     """
 
     member_id: str
@@ -41,6 +42,7 @@ class Stay(msgspec.Struct, frozen=True, kw_only=True):
     left_at: int | None = None
     how: LeftReason | None = None
     is_first: bool = False
+    silences: tuple[tuple[int, int], ...] = ()
 
     @property
     def last(self) -> dict[str, Any]:
@@ -54,6 +56,10 @@ class Stay(msgspec.Struct, frozen=True, kw_only=True):
     def is_there(self, time_ms: int) -> bool:
         """Return whether it is there once everything of a time has happened."""
         return self.since <= time_ms and (self.until is None or time_ms < self.until)
+
+    def is_silent(self, time_ms: int) -> bool:
+        """Return whether it does not answer, so that no rebalance completes."""
+        return any(since < time_ms < until for since, until in self.silences)
 
 
 def stays_of(history: History, changes: Iterable[Change]) -> list[Stay]:
