@@ -106,6 +106,8 @@ def test_installed_alone_it_runs_the_job_and_shows_the_tables(run):
     foreseen = run("what-if", "--group", "absent", "--add", "1", "--tables", "fleet/tables")
     assert "there is no group absent" in foreseen.stderr
     replayed = run("replay", "--group", first["group_id"], "--cluster", first["cluster"], "--tables", "fleet/tables")
+    advised = run("advise", "--group", first["group_id"], "--cluster", first["cluster"], "--tables", "fleet/tables")
+    assert advised.returncode == 0, advised.stderr
     assert "decided again as recorded" in replayed.stdout or "no history" in replayed.stderr, replayed.stderr
     state = run("state", "show", "--checkpoint", "fleet/checkpoint", "--json")
     assert sum(json.loads(line)["heartbeat_members"] for line in state.stdout.splitlines()) > 0, state.stderr

@@ -24,6 +24,7 @@ def notes_of(policy: Policy, lived: Lived | None, system: System) -> Iterator[st
     members = policy.members
     if members.static or members.session_timeout_ms is not None:
         yield from _of_timeouts(policy, lived)
+        yield "queue-pause has no part for the time in which others wait for a member that is silent"
     if members.is_graceful:
         if lived.kills:
             yield f"{count(lived.kills, 'kill')} became leaves, each right after the member's last sign of life"

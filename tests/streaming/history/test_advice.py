@@ -109,7 +109,7 @@ def test_how_sure_it_is_follows_from_what_was_measured(measured: int, not_reprod
 def test_what_is_unknown_has_its_reason() -> None:
     nothing = {"rebalances": None, "unknown": "the tables have no rebalances of group orders"}
     assert group_advice([RECORDED | nothing, row("static", **nothing)]).unknown == nothing["unknown"]
-    refused = row("static", rebalances=None, unknown="not computed yet")
+    refused = row("static", rebalances=None, queues_stopped=None, unknown="not computed yet")
     assert group_advice([RECORDED, refused]).unknown == "not computed yet"
     unmeasured = RECORDED | {"move_pause_ms": None, "move_repeated_messages": None}
     assert "was never measured" in str(group_advice([unmeasured, row("static")]).unknown)
