@@ -173,7 +173,12 @@ class TableSnapshots(OpenedTables):
         note_reads([name])
         if self._away and time.monotonic() - self._answered_s > FAILS_AFTER_S:
             raise StoreAwayError(errno.EIO, self._away, str(self.root))
-        return self._handles.get(name)
+        found = self._handles.get(name)
+        if found is None and name in self._problems:
+            # Its rows are unknown, which is not that there are none.
+            problem = self._problems[name].partition(";")[0]
+            raise FileNotFoundError(errno.ENOENT, f"the table {name} {problem}", table_uri(self.root, name))
+        return found
 
 
 def version_of(freshness: Freshness, unreadable: Mapping[str, str], platforms: Sequence[PlatformState] = ()) -> int:

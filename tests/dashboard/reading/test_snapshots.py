@@ -13,8 +13,9 @@ from streaming.stores.failure import StoreAwayError
 from streaming.tables.arrow_rows import to_arrow
 from streaming.tables.delta_rs_table import DeltaRsTable
 from streaming.tables.errors import NoTablesError
-from streaming.tables.schema import GROUPS, MEMBERS, TABLES
+from streaming.tables.schema import CHANGES, FINDINGS, GROUPS, MEMBERS, TABLES
 from streaming.tables.writer import Mark
+from streaming.views.reader import Reader
 
 
 def append(root: Path, group: str, number: int) -> None:
@@ -138,6 +139,32 @@ def test_a_table_that_is_damaged_or_vanishes_is_logged_once_and_once_when_it_is_
     (tmp_path / "aside").rename(tmp_path / "groups")
     assert lines(3) == [("info", "a table can be read again")]
     assert names(snapshots) == ["a"]
+
+
+def test_a_table_that_is_missing_beside_its_journal_is_unknown_and_not_empty(tmp_path: Path) -> None:
+    append(tmp_path, "a", 1)
+    assert TableSnapshots(tmp_path).rows("findings") == []
+    DeltaRsTable(tmp_path, CHANGES)
+    snapshots = TableSnapshots(tmp_path)
+    assert names(snapshots) == ["a"]
+    with pytest.raises(FileNotFoundError, match="the table findings cannot be read"):
+        snapshots.rows("findings")
+    with pytest.raises(FileNotFoundError, match="findings is missing, though its journal, changes, is there"):
+        Reader(tmp_path).rows("findings")
+    DeltaRsTable(tmp_path, FINDINGS)
+    snapshots.refresh()
+    assert snapshots.rows("findings") == Reader(tmp_path).rows("findings") == []
+
+
+def test_a_table_that_vanishes_is_unknown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    append(tmp_path, "a", 1)
+    DeltaRsTable(tmp_path, MEMBERS)
+    snapshots = TableSnapshots(tmp_path)
+    monkeypatch.setattr("dashboard.reading.snapshots.REOPENED_AFTER_POLLS", 1)
+    shutil.rmtree(tmp_path / "members")
+    snapshots.refresh()
+    with pytest.raises(FileNotFoundError, match="the table members is no longer there"):
+        snapshots.rows("members")
 
 
 def test_the_stack_of_a_damaged_table_is_logged_at_debug(tmp_path: Path) -> None:
