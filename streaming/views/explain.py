@@ -313,7 +313,7 @@ def _how_long(row: Row) -> list[str]:
     else:
         longest = between(row["queue_outage_min_ms"], row["queue_outage_max_ms"])
         total = between(row["outage_min_ms"], row["outage_max_ms"])
-        text = f"Outage: nobody read {count(stopped, 'queue')} for {longest} (the longest), {total} in total"
+        text = f"Outage: nobody read {count(stopped, 'queue')} for {longest} (the longest), {total} added up"
         more = f"; for {count(unknown, 'queue')} the end is unknown" if unknown else ""
         basis = f" ({row['outage_evidence']})" if row["outage_evidence"] else ""
         lines = [f"{text}{more}{basis}."]

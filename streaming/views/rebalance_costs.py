@@ -46,9 +46,9 @@ class Cost(msgspec.Struct, frozen=True):
 
         Example:
             >>> Cost(2, 4_000, 45_000, 0, 1_200).text
-            '2 rebalances: nobody read queues for up to 45.0 s in total; 1200 messages were read twice'
+            '2 rebalances: nobody read queues for up to 45.0 s added up; 1200 messages were read twice'
             >>> Cost(1, 250, 400, 3).text
-            '1 rebalance: nobody read queues for 250 ms to 400 ms in total, and 3 queues for an unknown time'
+            '1 rebalance: nobody read queues for 250 ms to 400 ms added up, and 3 queues for an unknown time'
         """
         parts = [_outage(self.outage_min_ms, self.outage_max_ms, self.outage_unknown_queues or 0)]
         parts += [repeated_text(self.repeated_messages, self.repeated_estimated_messages, "messages ")]
@@ -113,7 +113,7 @@ def waiting_text(exact: int | None, estimated: int | None) -> str:
 
 
 def outage_text(row: Row) -> str:
-    """Return how long nobody read the queues of a rebalance, summed over them."""
+    """Return how long nobody read the queues of a rebalance, added up."""
     unknown = row["outage_unknown_queues"] or 0
     if row["outage_min_ms"] is None and row["outage_max_ms"] is None:
         return "unknown" if unknown else "-"
@@ -125,7 +125,7 @@ def _outage(least: int | None, most: int | None, unknown: int) -> str:
     others = f"{count(unknown, 'queue')} for an unknown time" if unknown else ""
     if not least and not most:
         return f"nobody read {others}" if unknown else "" if least is None else "no queue was left unread"
-    text = f"nobody read queues for {between(least, most)} in total"
+    text = f"nobody read queues for {between(least, most)} added up"
     return f"{text}, and {others}" if unknown else text
 
 

@@ -73,7 +73,7 @@ def test_a_clients_sessions_and_rebalances_are_counted_over_its_member_ids(readi
     assert (found["session_count"], found["member_ids"], found["open"], found["groups"]) == (14, 14, 0, 1)
     assert found["ended"] == [("expired", 14)]
     assert (found["rebalance_count"], found["queues_moved"]) == (14, 28)
-    assert found["cost"].startswith("14 rebalances: nobody read queues for 14.0 s to 21.0 s in total")
+    assert found["cost"].startswith("14 rebalances: nobody read queues for 14.0 s to 21.0 s added up")
     assert (found["hosts"], found["client_versions"]) == (["h1"], ["JAVA V5"])
     assert [row["rebalance_id"] for row in found["rebalances"][:2]] == ["r20", "r13"]
 

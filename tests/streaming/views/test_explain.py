@@ -32,7 +32,7 @@ def test_explain_reports_what_happened_why_and_what_moved(tables: Path) -> None:
         "last heartbeat 2026-01-01T00:01:10.000Z",
         "[event event-bb33]",
         "orders-0: a → b",
-        "Outage: nobody read 5 queues for 8.0 s to 12.0 s (the longest), 30.0 s to 45.0 s in total (progress).",
+        "Outage: nobody read 5 queues for 8.0 s to 12.0 s (the longest), 30.0 s to 45.0 s added up (progress).",
         "  The rebalance itself took 3.2 s.",
         "Clients: reported and computed assignment differ on 1 queue.",
     ):
@@ -56,7 +56,7 @@ def test_explain_reports_what_happened_why_and_what_moved(tables: Path) -> None:
             dict.fromkeys(("outage_min_ms", "queue_outage_min_ms"), 7)
             | dict.fromkeys(("outage_max_ms", "queue_outage_max_ms"), 1_500)
             | {"outage_queues": 3, "outage_unknown_queues": 2},
-            "up to 1.5 s (the longest), up to 1.5 s in total; for 2 queues the end is unknown.",
+            "up to 1.5 s (the longest), up to 1.5 s added up; for 2 queues the end is unknown.",
             "up to 1.5 s (+2 unknown)",
         ),
     ],
@@ -166,7 +166,7 @@ def test_explain_reports_how_long_each_queue_was_unread_and_its_owners_report(tm
     changes = [history.change(at, body, group="orders") for at, body in happened]
     store(tmp_path, [row], changes)
     lines = run(tmp_path, "explain", "r2").stdout.splitlines()
-    first = "Outage: nobody read 3 queues for up to 22.0 s (the longest), up to 43.0 s in total"
+    first = "Outage: nobody read 3 queues for up to 22.0 s (the longest), up to 43.0 s added up"
     start = lines.index(f"{first}; for 1 queue the end is unknown (progress).")
     assert lines[start + 1 : start + 5] == [
         "  orders-2: unknown, and nobody reads it",

@@ -23,7 +23,7 @@ def test_a_story_has_what_why_at_what_cost_in_the_order_of_time(tables: Path) ->
         "Group orders of cluster c1, from 2026-01-01T00:00:00Z to 2026-01-01T01:00:00Z",
         "",
         "Nothing is known after 2026-01-01T00:00:00Z.",
-        "3 rebalances: nobody read queues for 30.0 s to 45.0 s in total.",
+        "3 rebalances: nobody read queues for 30.0 s to 45.0 s added up.",
         "Of 1 rebalance that moved queues it is not known how long at most.",
         "Main causes: group_created (1), member_joined (1), session_expired (1).",
         "",
