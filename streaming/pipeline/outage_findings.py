@@ -21,7 +21,7 @@ from streaming.tables.arrow_rows import to_arrow
 from streaming.tables.engine import Engine
 from streaming.tables.schema import CHANGES
 from streaming.tables.writer import Mark
-from streaming.views.reader import Reader
+from streaming.views.reader import JobReader
 from udfs.model.journal import Body, Change, FindingClosed, FindingOpened
 from udfs.shard.source_gaps import KIND, silent_found
 
@@ -51,7 +51,7 @@ class OutageFindings:
         self, engine: Engine, root: Location, tables: Location, app_id: str, *, after_ms: int, lateness_ms: int
     ) -> None:
         self._journal = engine.table(tables, CHANGES)
-        self._reader = Reader(root)
+        self._reader = JobReader(root)
         self._mark = f"{app_id}-outages"
         self._after_ms = after_ms
         self._settle_ms = lateness_ms + _CORE_REPORTS_MS

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from streaming.settings.locations import Location
 from streaming.tables.schema import FINDINGS, GROUPS, Table
-from streaming.views.reader import Reader
+from streaming.views.reader import JobReader
 
 # Columns that are read. Findings need no id, because only the number of open ones matters.
 _COLUMNS = {GROUPS.name: ("cluster", "system", "members"), FINDINGS.name: ("closed_at",)}
@@ -39,7 +39,7 @@ class Totals:
 
     def count(self, root: Location) -> None:
         """Count everything again, one block of rows at a time."""
-        reader = Reader(root)
+        reader = JobReader(root)
         with self._lock:
             self._clusters, self._open_findings = {}, 0
             for table in (GROUPS, FINDINGS):

@@ -47,13 +47,17 @@ def table_to_read(root: Location, name: str) -> DeltaTable | None:
     Raises:
         FileNotFoundError: It is missing beside tables that only exist together with it.
     """
-    found = _opened(root, name)
-    if found is None and name in _TOGETHER and _opened(root, "changes") is not None:
-        raise FileNotFoundError(f"{table_uri(root, name)} is missing, though its journal, changes, is there")
+    found = opened_table(root, name)
+    if found is None and name in _TOGETHER:
+        journal = opened_table(root, "changes")
+        # Its first version is that of a job which is about to make the others.
+        if journal is not None and journal.version() > 0:
+            raise FileNotFoundError(f"{table_uri(root, name)} is missing, though its journal, changes, is there")
     return found
 
 
-def _opened(root: Location, name: str) -> DeltaTable | None:
+def opened_table(root: Location, name: str) -> DeltaTable | None:
+    """Return a table as ``table_to_read`` does; None if it does not exist, also beside others."""
     uri = table_uri(root, name)
     # is_table() would block all other threads while delta-rs waits for the store.
     with contextlib.suppress(TableNotFoundError):

@@ -15,7 +15,7 @@ from streaming.settings.locations import Location
 from streaming.tables.arrow_rows import as_schema, from_arrow
 from streaming.tables.errors import NoTablesError
 from streaming.tables.file_listing import newest_time
-from streaming.tables.location import is_table, table_to_read
+from streaming.tables.location import is_table, opened_table, table_to_read
 from streaming.tables.replay_tables import EVERY_TABLE
 from streaming.tables.retention import dropped_before
 from streaming.tables.schema import TIME, Row
@@ -141,6 +141,13 @@ class Reader:
     def rows(self, name: str, *, where: Mapping[str, Any] | None = None, keep: Keep | None = None) -> list[Row]:
         """Read as ``read`` does; return dicts, times in epoch milliseconds."""
         return from_arrow(EVERY_TABLE[name], self.read(name, where=where, keep=keep))
+
+
+class JobReader(Reader):
+    """The tables as the job reads them that makes them: one that is missing is made soon, and empty until then."""
+
+    def _table(self, name: str) -> DeltaTable | None:
+        return opened_table(self.root, name)
 
 
 def time_scalar(epoch_ms: int) -> pa.Scalar:

@@ -145,6 +145,8 @@ def test_a_table_that_is_missing_beside_its_journal_is_unknown_and_not_empty(tmp
     append(tmp_path, "a", 1)
     assert TableSnapshots(tmp_path).rows("findings") == []
     DeltaRsTable(tmp_path, CHANGES)
+    assert TableSnapshots(tmp_path).rows("findings") == []
+    DeltaRsTable(tmp_path, CHANGES).append(to_arrow(CHANGES, [{"cluster": "c"}]), Mark("job", 1))
     snapshots = TableSnapshots(tmp_path)
     assert names(snapshots) == ["a"]
     with pytest.raises(FileNotFoundError, match="the table findings cannot be read"):
