@@ -57,7 +57,7 @@ SCENES = {
     "tests/crash/test_disk.py::test_a_full_disk_stops_the_job_with_a_clear_message_and_room_lets_it_go_on"
     "[of the tables, soon": "a disk that is full later",
     "tests/crash/test_leftovers.py": "test_writer.py and test_crash.py",
-    "tests/streaming/replays/test_killed_replay.py": "kills of the job; a request that is repeated in test_replay_run.py",
+    "tests/streaming/replays/test_killed_replay.py": "kills of the job, and test_replay_run.py",
     "tests/job/test_scratch.py": "the unit tests of scratch folders",
     "tests/job/test_stopping.py::test_a_stop_that_ends_java_too": "Ctrl-C, which reaches Java too",
     "tests/job/test_stores.py::test_a_job_that_is_killed_on_a_store": "kills on a disk, and writers on a store",

@@ -194,7 +194,7 @@ def _shown(run: CoreRun, group: str, topic: str) -> dict[Queue, tuple[int | None
     found: dict[Queue, tuple[int | None, int | None]] = {}
     for row in sorted(run.progress, key=lambda progress: progress.span_start):
         if (row.group_id, row.topic) == (group, topic):
-            found |= {(topic, row.broker or "", queue): (offset, end) for queue, offset, _, end, _ in row.queues}
+            found |= {(topic, row.broker or "", queue): (offset, end) for queue, offset, _, end, *_ in row.queues}
     return found
 
 
