@@ -8,7 +8,7 @@ from dashboard.reading.known_time import cluster_names, known_end
 from dashboard.reading.overview import overview
 from dashboard.reading.questions import Reading
 from dashboard.reading.time_range import TimeRange
-from dashboard.reading.window import ended_before, page_time
+from dashboard.reading.window import ended_before, last_day, page_time
 from streaming.views.group_health import RESTLESS, RESTLESS_REBALANCES, RESTLESS_WITHIN_MS
 from streaming.views.reader import Within
 
@@ -122,7 +122,7 @@ def groups_in(reading: Reading, span: TimeRange) -> pa.Table:
     A number is null where the cluster was not known up to the end of the span. ``condition`` is the group's health, or
     ``RESTLESS`` instead of ok.
     """
-    present = min(span.until_ms, page_time(reading)[0])
+    present = min(span.until_ms, last_day(reading).now_ms)
     ends = {name: known_end(reading, name, present) for name in cluster_names(reading)}
     before = {name for name, end in ends.items() if end is None or end <= span.since_ms}
     unknown = tuple(sorted({*ended_before(reading, span.until_ms), *before}))

@@ -114,7 +114,7 @@ def test_every_parameter_of_a_listing_has_an_effect(whole: TestClient, name: str
     ("path", "other", "taken"),
     [
         ("clusters", "cluster", "format"),
-        ("churn?cluster=c1", "since", "cluster, group_id, format, limit"),
+        ("churn?cluster=c1", "topic", "cluster, group_id, since, until, format, limit"),
         ("delays?limit=5", "cluster", "format, limit"),
         ("timeline?cluster=c1&group_id=orders", "q", "cluster, group_id, since, until, origin, format"),
         ("progress?cluster=c1&group_id=orders", "topic", "cluster, group_id, format"),

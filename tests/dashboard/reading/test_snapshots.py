@@ -90,6 +90,7 @@ def test_a_store_that_hangs_is_waited_for_once_in_a_poll_and_by_no_request(
     with monkeypatch.context() as patch:
         patch.setattr("dashboard.reading.snapshots.table_to_read", hang)
         patch.setattr("dashboard.reading.snapshots.REOPENED_AFTER_POLLS", 1)
+        patch.setattr("dashboard.reading.snapshots.FAILS_AFTER_S", 3_600)  # the moment, however busy the cores are
         snapshots.refresh()
         assert len(asked) == 1
         patch.setattr("streaming.views.liveness_reader.read_liveness", hang)
