@@ -13,6 +13,7 @@ import msgspec
 from streaming.history.group_rows import GroupRows
 from streaming.history.policy_texts import parts_of
 from streaming.settings.conf_files import conf_file
+from udfs.model.systems import SYSTEMS
 from udfs.strategies.kafka.client_library import library_of
 
 _BY_PLATFORM: Final = {
@@ -114,7 +115,7 @@ def _said(found: PolicySetting | None) -> str:
 
 def _libraries(rows: GroupRows) -> list[tuple[str | None, str | None]]:
     """Return the client libraries that the group's members were seen with, and their versions as far as known."""
-    if rows.system != "kafka":
+    if not SYSTEMS[rows.system].coordinator_assigns:
         return [(None, None)]  # what is set is the same in all clients, or the brokers', whose version no table has
     named = {name for session in rows.sessions for name in (session.get("client_library") or "java").split("|")}
     found: dict[tuple[str | None, str | None], None] = {}

@@ -18,7 +18,7 @@ from streaming.views.wished_changes import NEEDS_SETTINGS, strategy_named
 from udfs.group.assignment.library_choice import COOPERATIVE
 from udfs.group.replay.policy import Policy
 from udfs.model.clients import host_of
-from udfs.model.systems import SYSTEMS
+from udfs.model.systems import SYSTEMS, system_of
 from udfs.strategies.registry import names
 
 # By which strategy a group is decided under a protocol. The eager strategy with the balance of the cooperative one is
@@ -71,7 +71,13 @@ def parts_of(text: str) -> Iterator[tuple[str, str, str | None]]:
         kind, found = _kind_of(part)
         arguments = found.groupdict()
         value = arguments.get("strategy") or arguments.get("protocol")
-        yield kind.name, part, None if value is None else value.removeprefix("kafka.")
+        yield kind.name, part, _unqualified(value)
+
+
+def _unqualified(strategy: str | None) -> str | None:
+    """Return a strategy without the name of its system."""
+    system = None if strategy is None else system_of(strategy)
+    return strategy if strategy is None or system is None else strategy.removeprefix(f"{system}.")
 
 
 def strategies_of(rows: GroupRows) -> list[str]:
