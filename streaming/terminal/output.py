@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import sys
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from time import sleep
 from typing import Any, NamedTuple
 
 import typer
@@ -125,7 +125,7 @@ def again_and_again(write: Callable[[], None]) -> None:
                 sys.stdout.write("\x1b[H\x1b[J")
             write()
             sys.stdout.flush()
-            time.sleep(_WATCH_EVERY_S)
+            sleep(_WATCH_EVERY_S)
 
 
 def write_json_lines(values: Iterable[object], times: frozenset[str] = TIMES) -> None:

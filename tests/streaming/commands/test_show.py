@@ -174,6 +174,6 @@ def test_groups_are_listed_again_until_ctrl_c(tables: Path, monkeypatch: pytest.
             raise KeyboardInterrupt
 
     once = run(tables, "show", "groups").stdout
-    monkeypatch.setattr("streaming.terminal.output.time.sleep", pause)
+    monkeypatch.setattr("streaming.terminal.output.sleep", pause)
     watched = run(tables, "show", "groups", "--watch")
     assert (watched.exit_code, watched.stdout, pauses) == (0, once * 3, [2.0] * 3)
