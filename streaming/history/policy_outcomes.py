@@ -14,6 +14,7 @@ from streaming.history.policy_notes import excluded_notes, notes_of, undecided_n
 from streaming.history.policy_texts import policy_of
 from streaming.tables.schema import Row
 from streaming.views.measured_rebalances import Measured, measured
+from udfs.group.assignment.library_choice import COOPERATIVE
 from udfs.group.replay.policy import Policy, decided
 from udfs.group.replay.replay import History, Replayed, replay
 from udfs.group.replay.reported_past import RecordedDecision, ReportedPast
@@ -93,11 +94,11 @@ def outcomes_of(rows: GroupRows, policies: Sequence[str], config: CoreConfig, un
     paused = [row["queue_pause_ms"] for row in recorded if row["queue_pause_ms"] is not None]
     outcomes = [
         _outcome(None, recorded)._replace(
-            moved=past.queues(recorded, "queues_moved"),
-            stopped=past.queues(recorded, "queues_stopped"),
+            moved=sum(map(past.moved, recorded)),
+            stopped=(stopped := sum(map(past.stopped, recorded))),
             notes=tuple(past.notes()),
             queue_pause_ms=sum(paused) if paused else None,
-            pause_estimate_ms=_estimate(pause_each, past.queues(recorded, "queues_stopped")),
+            pause_estimate_ms=_estimate(pause_each, stopped),
             pause_unknown=sum(bool(row["queues_moved"]) and row["queue_pause_ms"] is None for row in recorded),
         )
     ]
@@ -160,14 +161,23 @@ class _Past:
         kept = [row for row in rows if _is_within(row["event_time"], self._since, self._until_ms)]
         return sorted(kept, key=lambda row: row["event_time"])
 
-    def queues(self, recorded: Sequence[Row], name: str) -> int:
-        """Return how many queues moved or stopped; one that a cooperative rebalance revoked first counts once."""
-        total = 0
-        for row in recorded:
-            decision = self._decisions.get((row["event_time"], row["generation"]))
-            is_given = decision is not None and decision.reason is None
-            total += getattr(decision.decided, name) if decision is not None and is_given else row["queues_moved"] or 0
-        return total
+    def moved(self, row: Row) -> int:
+        """Return how many queues moved; one that a cooperative rebalance revoked first counts once."""
+        decision = self._decision(row)
+        given = decision is not None and decision.reason is None
+        return decision.decided.queues_moved if decision is not None and given else row["queues_moved"] or 0
+
+    def stopped(self, row: Row) -> int:
+        """Return how many queues stood still: where a coordinator reports all that did, else those that moved."""
+        decision = self._decision(row)
+        if decision is None:
+            return row["queues_moved"] or 0
+        if decision.reason is None or decision.recorded.strategy != COOPERATIVE:
+            return decision.decided.queues_stopped  # in an eager rebalance all stop, whoever gets them
+        return (row["queues_moved"] or 0) + (row["queues_revoked"] or 0)
+
+    def _decision(self, row: Row) -> RecordedDecision | None:
+        return self._decisions.get((row["event_time"], row["generation"]))
 
     def notes(self) -> Iterator[str]:
         """Yield in which recorded generations the group did not have what the core decides."""
@@ -183,12 +193,11 @@ class _Past:
 
     def pause_of_each(self, recorded: Sequence[Row]) -> Measured | None:
         """Return for how long a queue stood still in rebalances."""
-        pauses: list[tuple[float, None]] = []
-        for row in recorded:
-            decision = self._decisions.get((row["event_time"], row["generation"]))
-            number = row["queues_moved"] if decision is None else decision.decided.queues_stopped
-            if number and row["queue_pause_ms"] is not None:
-                pauses.append((row["queue_pause_ms"] / number, None))
+        pauses = [
+            (row["queue_pause_ms"] / number, None)
+            for row in recorded
+            if (number := self.stopped(row)) and row["queue_pause_ms"] is not None
+        ]
         return measured(pauses)
 
 

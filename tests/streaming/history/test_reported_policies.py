@@ -16,6 +16,7 @@ import pytest
 
 from streaming.history.group_history import found_history
 from streaming.history.group_rows import GroupRows, group_rows
+from streaming.history.policy_outcomes import outcomes_of
 from streaming.history.policy_texts import policy_of
 from streaming.tables.errors import NotFoundError
 from tests.core_config import core_config
@@ -393,6 +394,21 @@ def test_the_generations_of_the_day_are_decided_as_recorded(day_tables: GivenTab
     assert reasons[None] == 186
     assert reasons == {None: 186, "custom_strategy": 37, DIFFERS: 13}
     assert DECIDED_OTHERWISE not in reasons
+
+
+def test_in_an_eager_protocol_all_queues_with_an_owner_stop_whatever_their_strategy(day_tables: GivenTables) -> None:
+    """Also in generations that the core does not give; groups of a custom strategy have no others."""
+    custom = 0
+    for cluster, group_id in groups_of(day_tables):
+        rows = group_rows(day_tables, cluster, group_id)
+        strategies = {row["strategy"] for row in rows.rebalances}
+        if rows.rebalances[0]["generation_source"] != "reported" or "kafka.cooperative-sticky" in strategies:
+            continue
+        (recorded,) = outcomes_of(rows, [], RULES, None).outcomes
+        owned = [row["queues_kept"] + row["queues_moved"] + row["queues_revoked"] for row in rows.rebalances]
+        assert recorded.stopped == sum(owned), group_id
+        custom += "kafka.acme.tiers" in strategies
+    assert custom
 
 
 def test_a_history_of_generations_may_begin_after_any(day_tables: GivenTables) -> None:
