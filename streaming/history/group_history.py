@@ -41,8 +41,9 @@ def found_history(rows: GroupRows, settle_ms: int) -> FoundHistory:
         settle_ms: The setting of this name under which it was decided.
 
     Raises:
-        UnknownPastError: It is of a kind that has no history.
+        UnknownPastError: It is of a kind that has no history, or a table lacks its rows.
     """
+    _require_all(rows)
     is_of_records = any(session.get("protocol") for session in rows.sessions)
     if is_of_records or any(is_server_side(row["strategy"]) for row in rows.rebalances):
         raise UnknownPastError(f"group {rows.group_id} uses a newer protocol of Kafka: such groups have no history yet")
@@ -73,6 +74,22 @@ def found_history(rows: GroupRows, settle_ms: int) -> FoundHistory:
     events.sort(key=lambda found: found.event.event_time)
     history = History(cluster=rows.cluster, group_id=rows.group_id, system=rows.system, events=tuple(events))
     return FoundHistory(history, [] if members is None else members.undecided)
+
+
+def _require_all(rows: GroupRows) -> None:
+    """Refuse a group of whose members, topics or owners a table has no row: its history would be an empty group's."""
+    since = rows.begins_at or 0
+    counted = {
+        "members": (rows.sessions, ("members_before", "members_after")),
+        "topics": (rows.topics, ("queues_before", "queues_after")),
+        "assignments": (rows.spans, ("queues_assigned", "queues_moved", "queues_revoked")),
+    }
+    for table, (found, names) in counted.items():
+        if not found and any(row[name] for row in rows.rebalances if row["event_time"] >= since for name in names):
+            raise UnknownPastError(
+                f"the table {table} has no rows for group {rows.group_id}, but its rebalances count some: rows were"
+                " deleted"
+            )
 
 
 def _topic_events(rows: GroupRows, system: System, causes: NamedCauses) -> Iterator[DueEvent]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -138,3 +139,12 @@ def test_what_no_job_could_replay_is_refused_before_spark_starts(tables: Path, a
     answer = CliRunner().invoke(app, ["replay", "--tables", str(tables), *arguments])
     assert answer.exit_code == 2
     assert said in answer.stderr
+
+
+@pytest.mark.parametrize("table", ["members", "topics", "assignments"])
+def test_without_a_table_that_a_history_needs_there_are_no_figures(tables: Path, tmp_path: Path, table: str) -> None:
+    shutil.copytree(tables, tmp_path / "tables")
+    shutil.rmtree(tmp_path / "tables" / table)
+    answer = run(tmp_path / "tables", "--all-strategies")
+    assert (answer.exit_code, answer.stdout) == (2, "")
+    assert f"the table {table} has no rows for group orders, but its rebalances count some" in answer.stderr
