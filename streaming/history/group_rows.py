@@ -46,6 +46,11 @@ class GroupRows(NamedTuple):
     topics: list[Row]
     spans: list[Row]
 
+    @property
+    def is_reported(self) -> bool:
+        """Return whether a coordinator reported its generations; otherwise the monitor counted them."""
+        return bool(self.rebalances) and self.rebalances[0]["generation_source"] == "reported"
+
     def owners_at(self, time_ms: int, origin: str) -> dict[str, list[Row]]:
         """Return the spans of each member at a time."""
         held: dict[str, list[Row]] = {}

@@ -55,21 +55,30 @@ class PolicyOutcomes(NamedTuple):
     """A group's history under each policy; the first outcome is as recorded.
 
     Attributes:
-        results: Whether each recorded rebalance was decided again as recorded. pause_each: For how long a moved queue
-            stood still in the recorded rebalances; what policies cost is estimated from it. since, until: The time that
-            is covered.
+        recorded: Its rebalances in that time, at least one. results: Whether each was decided again as recorded, and
+            each that was decided without having been recorded. pause_each: For how long a queue stood still in the
+            recorded rebalances; what policies cost is estimated from it.
     """
 
     rows: GroupRows
+    recorded: list[Row]
     results: list[GenerationResult]
     outcomes: list[PolicyOutcome]
     pause_each: Measured | None
-    since: int
-    until: int
+
+    @property
+    def since(self) -> int:
+        """Return the time of the first rebalance that is covered."""
+        return int(self.recorded[0]["event_time"])
+
+    @property
+    def until(self) -> int:
+        """Return the time of the last rebalance that is covered."""
+        return int(self.recorded[-1]["event_time"])
 
     @property
     def not_reproduced(self) -> list[GenerationResult]:
-        """Return the recorded rebalances that the tables do not give again."""
+        """Return the rebalances that are not as recorded, and those that were not recorded."""
         return [result for result in self.results if not result.is_same]
 
 
@@ -88,36 +97,37 @@ def outcomes_of(rows: GroupRows, policies: Sequence[str], config: CoreConfig, un
     if not recorded:
         raise UnknownPastError(f"group {rows.group_id} has no rebalance in that time")
     past = _Past(rows, history, as_recorded, config, since, until_ms)
-    until = recorded[-1]["event_time"]
     results = [result for result in compared(rows, as_recorded) if _is_within(result.event_time, since, until_ms)]
     pause_each = past.pause_of_each(recorded)
     paused = [row["queue_pause_ms"] for row in recorded if row["queue_pause_ms"] is not None]
+    stopped_as_recorded = sum(map(past.stopped, recorded))
     outcomes = [
         _outcome(None, recorded)._replace(
             moved=sum(map(past.moved, recorded)),
-            stopped=(stopped := sum(map(past.stopped, recorded))),
+            stopped=stopped_as_recorded,
             notes=tuple(past.notes()),
             queue_pause_ms=sum(paused) if paused else None,
-            pause_estimate_ms=_estimate(pause_each, stopped),
+            pause_estimate_ms=estimated(pause_each, stopped_as_recorded),
             pause_unknown=sum(bool(row["queues_moved"]) and row["queue_pause_ms"] is None for row in recorded),
         )
     ]
+    before = {row["event_time"] for row in recorded}
     for text, policy in zip(policies, changes, strict=True):
         again, notes = past.under(policy)
         is_decided = not any(row.get("undecided") for row in again)
-        outcome = _outcome(text, again)._replace(stopped=past.paused(again) if is_decided else None)
+        stopped = past.paused(again) if is_decided else None
         times = {row["event_time"] for row in again}
-        before = {row["event_time"] for row in recorded}
         outcomes.append(
-            outcome._replace(
-                queue_pause_ms=(estimate := _estimate(pause_each, outcome.stopped)),
+            _outcome(text, again)._replace(
+                stopped=stopped,
+                queue_pause_ms=(estimate := estimated(pause_each, stopped)),
                 pause_estimate_ms=estimate,
                 gone=tuple(row["rebalance_id"] for row in recorded if row["event_time"] not in times),
                 added=tuple(sorted(times - before)),
                 notes=tuple(notes),
             )
         )
-    return PolicyOutcomes(rows, results, outcomes, pause_each, recorded[0]["event_time"], until)
+    return PolicyOutcomes(rows, recorded, results, outcomes, pause_each)
 
 
 def _is_within(time_ms: int, since: int, until_ms: int | None) -> bool:
@@ -136,10 +146,11 @@ class _Past:
         since: int,
         until_ms: int | None,
     ) -> None:
-        self._history, self._config, self._since, self._until_ms = history, config, since, until_ms
+        self._history, self._as_recorded, self._config = history, as_recorded, config
+        self._since, self._until_ms = since, until_ms
         self._reported = None
         self._decisions: dict[tuple[int, int], RecordedDecision] = {}
-        if rows.rebalances[0]["generation_source"] == "reported":
+        if rows.is_reported:
             self._reported = ReportedPast(history, as_recorded, config)
             for decision in self._reported.as_recorded():
                 self._decisions[decision.recorded.time_ms, decision.recorded.generation] = decision
@@ -148,7 +159,7 @@ class _Past:
         """Return the rebalances under a policy, in the order of their times, and what is to be said of them."""
         names = ("event_time", "queues_moved", "idle_members", "spread")
         if self._reported is None:
-            found = decided(policy, self._history, self._config)
+            found = decided(policy, self._history, self._as_recorded, self._config)
             rows = [{name: getattr(row, name) for name in names} for row in found.replayed.rebalances]
             return self._within(rows), notes_of(policy, found.lived, self._history.system)
         generations, done = self._reported.under(policy)
@@ -212,7 +223,8 @@ def _outcome(policy: str | None, rows: Sequence[Row]) -> PolicyOutcome:
     )
 
 
-def _estimate(each: Measured | None, number: int | None) -> int | None:
+def estimated(each: Measured | None, number: int | None) -> int | None:
+    """Return what so many queues cost, by the median of one; None if one of the two is unknown."""
     return None if each is None or number is None else round(each.times(number).middle)
 
 

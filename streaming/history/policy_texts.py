@@ -106,10 +106,9 @@ def _meaningless(name: str, rows: GroupRows) -> str | None:
         return f"{profile.title} has no static members: a client that comes back has the place that its id gives it"
     if name == "join_delay" and not (profile.coordinator_assigns or profile.has_rebalance_loop):
         return f"{profile.title} has no delay: its clients rebalance as soon as ZooKeeper shows them a change"
-    is_reported = bool(rows.rebalances) and rows.rebalances[0]["generation_source"] == "reported"
-    if name == "join_delay" and is_reported:
+    if name == "join_delay" and rows.is_reported:
         return "when members asked to join is not recorded, only when their generation began"
-    if name == "protocol" and not is_reported:
+    if name == "protocol" and not rows.is_reported:
         return "only the members of a group whose coordinator reports its generations are known to speak a protocol"
     return None
 

@@ -6,16 +6,15 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from streaming.history.group_rows import GroupRows, PastTables, group_rows
-from streaming.history.policy_outcomes import PolicyOutcome, PolicyOutcomes, outcomes_of
+from streaming.history.policy_outcomes import PolicyOutcome, PolicyOutcomes, estimated, outcomes_of
 from streaming.history.policy_settings import setting_lines
-from streaming.history.policy_texts import FORM, policy_of, strategies_of
+from streaming.history.policy_texts import parts_of, policy_of, strategies_of
 from streaming.tables.errors import NotFoundError
 from streaming.tables.replay_tables import MAX_GONE, REPLAY_GROUPS
 from streaming.tables.schema import Row
 from streaming.terminal.format import count
 from streaming.views.measured_rebalances import Measured, measured
 from udfs.model.config import CoreConfig
-from udfs.model.systems import KAFKA
 
 
 class Asked(NamedTuple):
@@ -68,8 +67,7 @@ def replay_figures(
         found, refused = _outcomes(rows, policies, asked.until_ms, config)
     except NotFoundError as error:
         return [named | {"policy": policy, "unknown": str(error)} for policy in (None, *asked.policies)]
-    recorded = [row for row in rows.rebalances if found.since <= row["event_time"] <= found.until]
-    costs = _Costs(recorded, found.pause_each)
+    costs = _Costs(found.recorded, found.pause_each)
     by_policy = {outcome.policy: _figures(found, outcome, costs) for outcome in found.outcomes}
     for policy, figures in by_policy.items():
         figures["settings"] = [] if policy is None else list(setting_lines([policy], rows))
@@ -80,13 +78,11 @@ def replay_figures(
 
 
 def refusal(text: str) -> str | None:
-    """Return why a text is no policy of any group; None if it may be one of some."""
-    nobody = GroupRows("", "", KAFKA.name, None, [], [], [], [])
+    """Return why a text is no policy of any group; whether one has such a topic, member or strategy is its question."""
     try:
-        policy_of(text, nobody)
+        list(parts_of(text))
     except NotFoundError as error:
-        # Whether a group has such a topic, member or strategy is a question of each group.
-        return str(error) if str(error).endswith(FORM) else None
+        return str(error)
     return None
 
 
@@ -143,7 +139,7 @@ def _repeated(row: Row) -> int | None:
 
 def _figures(found: PolicyOutcomes, outcome: PolicyOutcome, costs: _Costs) -> Row:
     is_recorded = outcome.policy is None
-    repeated = costs.repeated if is_recorded else _estimate(costs.repeated_each, outcome.moved)
+    repeated = costs.repeated if is_recorded else estimated(costs.repeated_each, outcome.moved)
     gone = outcome.gone
     return {
         "covers_from": found.since,
@@ -156,7 +152,7 @@ def _figures(found: PolicyOutcomes, outcome: PolicyOutcome, costs: _Costs) -> Ro
         "queue_outage_max_ms": costs.outage_ms if is_recorded else None,
         "idle_members": outcome.idle,
         "spread": outcome.spread,
-        "move_pause_ms": _estimate(costs.pause_each, 1),
+        "move_pause_ms": estimated(costs.pause_each, 1),
         "move_repeated_messages": None if costs.repeated_each is None else costs.repeated_each.middle,
         "measured_rebalances": 0 if costs.pause_each is None else costs.pause_each.rebalances,
         "gone_rebalances": len(gone),
@@ -166,10 +162,6 @@ def _figures(found: PolicyOutcomes, outcome: PolicyOutcome, costs: _Costs) -> Ro
         "not_reproduced": len(found.not_reproduced),
         "unknown": "; ".join(_unknown(outcome, costs, repeated)) or None,
     }
-
-
-def _estimate(each: Measured | None, number: int) -> int | None:
-    return None if each is None else round(each.times(number).middle)
 
 
 def _unknown(outcome: PolicyOutcome, costs: _Costs, repeated: int | None) -> list[str]:

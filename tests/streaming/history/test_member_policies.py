@@ -119,10 +119,11 @@ def check(seed: int, text: str, change: Change, **rules: Any) -> Counter[str]:
         config = core_config()
         found = found_history(rows, config.settle_ms).history
         end = found.events[-1].event.event_time - rules.get("settle_ms", 0)
-        again = decided(policy, found, config)
+        as_recorded = replay(found, config)
+        again = decided(policy, found, as_recorded, config)
         within = [[row for row in side if row.event_time <= end] for side in (again.replayed.rebalances, expected)]
         assert figures(within[0]) == figures(within[1]), (seed, rows.cluster, rows.group_id, text)
-        done["differs"] += figures(again.replayed.rebalances) != figures(replay(found, config).rebalances)
+        done["differs"] += figures(again.replayed.rebalances) != figures(as_recorded.rebalances)
         if again.lived is not None:
             done.update({name: getattr(again.lived, name) for name in ("undone", "later", "kills")})
     return done

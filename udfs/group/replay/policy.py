@@ -41,11 +41,15 @@ class DecidedUnderPolicy(msgspec.Struct, frozen=True, kw_only=True):
     lived: Lived | None = None
 
 
-def decided(policy: Policy, history: History, config: CoreConfig) -> DecidedUnderPolicy:
-    """Return what the coordinator decides over a history under a policy."""
+def decided(policy: Policy, history: History, recorded: Replayed, config: CoreConfig) -> DecidedUnderPolicy:
+    """Return what the coordinator decides over a history under a policy.
+
+    Args:
+        recorded: What it decides over the history as it was.
+    """
     if policy.members == MemberPolicy():
         return DecidedUnderPolicy(replayed=replay(under(policy, history), config))
-    changed, done = _lived(policy, history, config)
+    changed, done = _lived(policy, history, recorded, config)
     delay_ms = policy.members.join_delay_ms
     if delay_ms is not None and SYSTEMS[history.system].has_rebalance_loop:
         # Clients that learn of changes in their loop alone take in at once what has changed since.
@@ -53,11 +57,11 @@ def decided(policy: Policy, history: History, config: CoreConfig) -> DecidedUnde
     return DecidedUnderPolicy(replayed=replay(under(policy, changed), config), lived=done)
 
 
-def _lived(policy: Policy, history: History, config: CoreConfig) -> tuple[History, Lived]:
+def _lived(policy: Policy, history: History, recorded: Replayed, config: CoreConfig) -> tuple[History, Lived]:
     """Return the history with what its members would have done."""
     if not history.events:
         return history, Lived(stays=[])
-    stays = stays_of(history, replay(history, config).changes)
+    stays = stays_of(history, recorded.changes)
     staying = [stay for stay in stays if stay.member_id not in policy.without]
     default_ms, end_ms = config.session_timeouts_ms[history.system], history.events[-1].event.event_time
     done = lived(policy.members, staying, history.system, default_ms, end_ms)
