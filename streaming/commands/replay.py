@@ -203,8 +203,8 @@ def _show(found: PolicyOutcomes) -> None:
     from streaming.terminal.format import count, span_of_time, time_text
     from streaming.terminal.output import Shown, show_rows
 
-    differing, number = found.not_reproduced, len(found.results)
-    said = "all decided again as recorded" if not differing else f"{number - len(differing)} decided again as recorded"
+    number, same = len(found.recorded), sum(result.is_same for result in found.results)
+    said = f"{same} decided again as recorded" if found.not_reproduced else "all decided again as recorded"
     span = f"{time_text(found.since)} to {time_text(found.until)}"
     sys.stdout.write(
         f"{printable(found.rows.group_id)} in {printable(found.rows.cluster)}, {span}:\n"
@@ -243,11 +243,12 @@ def _lines(found: PolicyOutcomes) -> list[str]:
     """Return what else is to be said, and what the tables do not know."""
     from streaming.history.policy_settings import setting_lines
     from streaming.terminal.format import count, span_of_time
+    from udfs.model.first_few import first_few
 
     lines: list[str] = []
     for outcome in found.outcomes[1:]:
-        changes = [f"without {', '.join(name[:8] for name in outcome.gone[:_LISTED])}"] if outcome.gone else []
-        changes += [f"{len(outcome.gone) - _LISTED} more"] if len(outcome.gone) > _LISTED else []
+        gone = first_few([name[:8] for name in outcome.gone], _LISTED)
+        changes = [f"without {gone}"] if gone else []
         changes += [f"with {count(len(outcome.added), 'other rebalance')}"] if outcome.added else []
         if changes:
             lines.append(f"{outcome.policy}: {' and '.join(changes)}.")
@@ -256,12 +257,11 @@ def _lines(found: PolicyOutcomes) -> list[str]:
     policies = [outcome.policy for outcome in found.outcomes if outcome.policy is not None]
     lines += [f"To set {line}." for line in setting_lines(policies, found.rows)]
     if found.not_reproduced:
-        shown = [f"{result.rebalance_id[:8]} ({result.reason or 'unknown'})" for result in found.not_reproduced]
-        more = f" and {len(shown) - _LISTED} more" if len(shown) > _LISTED else ""
-        lines.append(f"Not decided again as recorded: {', '.join(shown[:_LISTED])}{more}.")
+        shown = [f"{result.rebalance_id[:8]} ({result.why})" for result in found.not_reproduced]
+        lines.append(f"Not decided again as recorded: {first_few(shown, _LISTED)}.")
     lines.append("IDLE and SPREAD are means over time.")
     recorded = found.outcomes[0]
-    by_table = sum(row["queues_moved"] or 0 for row in found.rows.rebalances if _is_covered(row, found))
+    by_table = sum(row["queues_moved"] or 0 for row in found.recorded)
     if recorded.moved != by_table:
         lines.append(
             f"As recorded, MOVED has {recorded.moved}: queues that a cooperative rebalance first revoked count as"
@@ -272,12 +272,7 @@ def _lines(found: PolicyOutcomes) -> list[str]:
     if recorded.pause_unknown and recorded.queue_pause_ms is not None:
         lines.append(f"{count(recorded.pause_unknown, 'rebalance')} that moved queues had no measured pause.")
     if len(found.outcomes) > 1 and found.pause_each is not None:
-        is_reported = found.rows.rebalances[0]["generation_source"] == "reported"
-        queues = "queues that stand still" if is_reported else "moved queues"
+        queues = "queues that stand still" if found.rows.is_reported else "moved queues"
         each = found.pause_each.span_text()
         lines.append(f"QUEUE-PAUSE is estimated in each row: {queues} times what one stood still, {each}.")
     return lines
-
-
-def _is_covered(row: Row, found: PolicyOutcomes) -> bool:
-    return bool(found.since <= row["event_time"] <= found.until)

@@ -14,6 +14,7 @@ from streaming.tables.schema import Row
 from streaming.tables.span_projection import SPAN_KINDS, apply_to_spans
 from udfs.group.replay.replay import Replayed
 from udfs.model.comparability import NOT_RECOMPUTABLE
+from udfs.model.first_few import first_few
 
 # What a rebalance decides. Costs and times of outages follow from commits, which a history does not have.
 _COLUMNS: Final = (
@@ -23,6 +24,7 @@ _COLUMNS: Final = (
 )
 _OF_A_CAUSE: Final = ("kind", "member_id", "topic", "detail", "client", "host", "part_of")
 _LATE: Final = "late_evidence"
+_FEW: Final = 5
 
 _Span: TypeAlias = tuple[Any, ...]
 
@@ -46,6 +48,12 @@ class GenerationResult(NamedTuple):
     def is_same(self) -> bool:
         """Return whether it was reproduced exactly."""
         return not self.differs
+
+    @property
+    def why(self) -> str:
+        """Return in a few words why it is not as recorded."""
+        of_others = {"missing": "was not decided again", "extra": "was not recorded"}
+        return self.reason or of_others.get("".join(self.differs)) or f"differs in {first_few(self.differs, _FEW)}"
 
 
 def compared(rows: GroupRows, replayed: Replayed) -> list[GenerationResult]:

@@ -12,6 +12,7 @@ from click.testing import Result
 from typer.testing import CliRunner
 
 from streaming.commands.app import app
+from streaming.views.reader import Reader
 from tests.model.core_tables import run_core
 from tests.model.times import T0, Event
 from tests.simulation.given_tables import GivenTables
@@ -148,3 +149,16 @@ def test_without_a_table_that_a_history_needs_there_are_no_figures(tables: Path,
     answer = run(tmp_path / "tables", "--all-strategies")
     assert (answer.exit_code, answer.stdout) == (2, "")
     assert f"the table {table} has no rows for group orders, but its rebalances count some" in answer.stderr
+
+
+def test_rebalances_that_were_not_recorded_are_named_and_not_counted_among_the_recorded(
+    tables: Path, tmp_path: Path
+) -> None:
+    given = Reader(tables)
+    rebalances = sorted(given.rows("rebalances"), key=lambda row: row["event_time"])
+    lost = rebalances.pop()
+    kept = {name: given.rows(name) for name in ("groups", "members", "assignments", "topics")}
+    GivenTables({**kept, "rebalances": rebalances}).write(tmp_path)
+    said = run(tmp_path).stdout
+    assert said.splitlines()[1] == "3 rebalances, 3 decided again as recorded."
+    assert f"{lost['rebalance_id'][:8]} (was not recorded)" in said
