@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from streaming.commands.command_group import warn_if_blind
 from streaming.commands.options import (
     ClusterOption,
     ConfigOption,
@@ -48,7 +49,7 @@ def advise(
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Advise changes of configuration: what would have saved most queue-pause in the last days, and at what price?
+    """Advise changes of configuration: what would have saved most queue-pause in the last days, and at what price.
 
     A fixed set of policies is replayed (docs/advice.md); a saving below a threshold is no advice. For all groups it
     starts Spark: advise --all.
@@ -69,6 +70,7 @@ def advise(
         write_json_lines([_row(advice) for advice in found])
     else:
         _show(found, days, is_all=group is None)
+    warn_if_blind(tables_root(tables, config), sorted({advice.recorded["cluster"] for advice in found}))
 
 
 def _figures_of_one(group: str, cluster: str | None, days: int, tables: str | None, config: Path | None) -> list[Row]:
@@ -155,7 +157,7 @@ def _show(found: Sequence[GroupAdvice], days: int, *, is_all: bool) -> None:
 
 def _lines(found: GroupAdvice, days: int) -> Iterator[str]:
     from streaming.history.advice import LEAST_PAUSE_MS, LEAST_REPEATED, LEAST_SHARE
-    from streaming.terminal.format import count, span_of_time
+    from streaming.terminal.format import count, span_of_time, time_text
 
     recorded = found.recorded
     name = f"{recorded['group_id']} in {recorded['cluster']}"
@@ -167,6 +169,7 @@ def _lines(found: GroupAdvice, days: int) -> Iterator[str]:
     yield (
         f"{name}, the last {count(days, 'day')}: {count(recorded['rebalances'], 'rebalance')},"
         f" {count(recorded['queues_moved'], 'queue')} moved, queue-pause {measured}."
+        f" They are from {time_text(recorded['covers_from'])} to {time_text(recorded['covers_to'])}."
     )
     for number, advice in enumerate(found.advice, start=1):
         yield ""

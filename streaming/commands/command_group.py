@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Sequence
-from typing import Any, NoReturn
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import typer
 from typer.core import TyperGroup
@@ -13,6 +13,9 @@ from typer.exceptions import Abort, TyperException
 
 from streaming.commands.examples import EXAMPLES
 from streaming.settings.suggestions import did_you_mean
+
+if TYPE_CHECKING:
+    from streaming.settings.locations import Location
 
 USAGE_EXIT = 2
 
@@ -58,6 +61,16 @@ class CommandGroup(TyperGroup):
 def _first_sentence(text: str) -> str:
     paragraph = " ".join(text.split("\n\n", maxsplit=1)[0].split())
     return paragraph.split(". ", maxsplit=1)[0].removesuffix(".") + "."
+
+
+def warn_if_blind(root: Location, clusters: Iterable[str]) -> None:
+    """Write on standard error which clusters' present is unknown, and why: later rebalances may be in no table."""
+    from streaming.terminal.escape import printable
+    from streaming.views.liveness_reader import blind_text
+
+    for text in (blind_text(root, cluster) for cluster in clusters):
+        if text:
+            sys.stderr.write(f"{printable(text)}\n")
 
 
 def announce(doing: str) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from streaming.commands.command_group import announce, complain
+from streaming.commands.command_group import announce, complain, warn_if_blind
 from streaming.commands.options import (
     ClusterOption,
     ConfigOption,
@@ -128,6 +128,8 @@ def _replay_one(
             write_json_lines([_row(found, outcome) for outcome in found.outcomes], frozenset())
         else:
             _show(found)
+        if until_ms is None:
+            warn_if_blind(reader.root, [found.rows.cluster])
 
 
 def replay_many(settings: Settings, into: str | None, request: ReplayRequest) -> Row:

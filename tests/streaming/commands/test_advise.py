@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from tests.model.times import Event
 from tests.simulation.core_run import rows_of
 from tests.simulation.given_tables import GivenTables
 from tests.streaming.commands.test_replay import event
+from tests.streaming.tables.signs import known, leave_sign, sign
 
 PAUSE_MS, REPEATED = 1_000, 60
 
@@ -118,3 +120,18 @@ def test_it_ends_with_the_newest_rebalance_of_a_recording(tables: Path) -> None:
     (found,) = rows(tables, "advise", "-g", "orders", "--days", "1")
     assert found["covers_to"] is not None
     assert found["recorded"]["rebalances"] == 1
+
+
+def test_what_the_days_cover_is_said_and_that_a_cluster_is_blind(tables: Path, tmp_path: Path) -> None:
+    (found,) = rows(tables, "advise", "-g", "orders")
+    said = run(tables, "advise", "-g", "orders")
+    span = f"They are from {found['covers_from']} to {found['covers_to']}."
+    assert (span in " ".join(said.stdout.split()), said.stderr) == (True, "")
+    shutil.copytree(tables, tmp_path / "tables")
+    leave_sign(tmp_path / "tables", sign(known("shop"), state="stopped"))
+    for arguments in (["advise"], ["replay"], ["replay", "--json"]):
+        blind = run(tmp_path / "tables", *arguments, "-g", "orders")
+        assert blind.exit_code == 0
+        assert blind.stderr.startswith("shop is blind since "), arguments
+        assert "the job was stopped at " in blind.stderr
+    assert run(tmp_path / "tables", "replay", "-g", "orders", "--until", str(found["covers_to"])).stderr == ""
