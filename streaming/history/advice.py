@@ -160,7 +160,7 @@ def _certainty(recorded: Row) -> tuple[str, str]:
     measured, lost = recorded["measured_rebalances"] or 0, recorded["not_reproduced"]
     replayed = f"{count(recorded['rebalances'], 'rebalance')} decided again"
     if lost:
-        replayed += f", {lost} of them or others not as recorded"
+        replayed += f", with {count(lost, 'difference')} from what was recorded"
     if lost * 10 > recorded["rebalances"] or measured < _FAIR:
         sure = "weak"
     else:

@@ -35,7 +35,8 @@ class GenerationResult(NamedTuple):
     Attributes:
         differs: The names of what differs: columns, ``causes``, ``owners``; ``missing``: it was not decided again,
             ``extra``: it was not recorded.
-        reason: Why the tables cannot give it again, where that is known: ``late_evidence`` or ``not_recomputable``.
+        reason: Why the tables cannot give it again, where that is known: ``late_evidence`` or ``not_recomputable``;
+            of what a coordinator reported, why the core assigns other queues.
     """
 
     rebalance_id: str

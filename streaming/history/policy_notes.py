@@ -27,11 +27,11 @@ def notes_of(policy: Policy, lived: Lived | None, system: System) -> Iterator[st
         yield "queue-pause has no part for the time in which others wait for a member that is silent"
     if members.is_graceful:
         if lived.kills:
-            yield f"{count(lived.kills, 'kill')} became leaves, each right after the member's last sign of life"
+            yield f"{count(lived.kills, 'kill')} became leaves, each right after the member's last heartbeat"
         if lived.static_kills:
             yield f"{count(lived.static_kills, 'kill')} of static members stayed: static members do not leave"
     if lived.unclear:
-        yield f"of {count(lived.unclear, 'departure')} nobody knows how: they are taken to be when they were seen"
+        yield f"how {count(lived.unclear, 'member')} departed is not known: they depart when that was observed"
     if lived.removed:
         yield f"the clients that came last are never there: {first_few(list(lived.removed), _FEW)}"
     if members.added:

@@ -97,7 +97,9 @@ def outcomes_of(rows: GroupRows, policies: Sequence[str], config: CoreConfig, un
     if not recorded:
         raise UnknownPastError(f"group {rows.group_id} has no rebalance in that time")
     past = _Past(rows, history, as_recorded, config, since, until_ms)
-    results = [result for result in compared(rows, as_recorded) if _is_within(result.event_time, since, until_ms)]
+    results = [
+        past.judged(result) for result in compared(rows, as_recorded) if _is_within(result.event_time, since, until_ms)
+    ]
     pause_each = past.pause_of_each(recorded)
     paused = [row["queue_pause_ms"] for row in recorded if row["queue_pause_ms"] is not None]
     stopped_as_recorded = sum(map(past.stopped, recorded))
@@ -171,6 +173,13 @@ class _Past:
     def _within(self, rows: Sequence[Row]) -> list[Row]:
         kept = [row for row in rows if _is_within(row["event_time"], self._since, self._until_ms)]
         return sorted(kept, key=lambda row: row["event_time"])
+
+    def judged(self, result: GenerationResult) -> GenerationResult:
+        """Return a result that is not as recorded, either, where the core does not give what a coordinator reported."""
+        decision = self._decisions.get((result.event_time, result.generation))
+        if decision is None or decision.reason is None or not result.is_same:
+            return result
+        return result._replace(differs=("owners",), reason=decision.reason)
 
     def moved(self, row: Row) -> int:
         """Return how many queues moved; one that a cooperative rebalance revoked first counts once."""

@@ -98,7 +98,11 @@ REPLAY_GROUPS = Table(
         Column("added_rebalances", COUNT, "Rebalances at times at which there was none"),
         Column("notes", TEXTS, "What the policy did to members, and what the tables cannot tell of it, as sentences"),
         Column("settings", TEXTS, "How the policy is set for the group's clients, as sentences; empty = not known"),
-        Column("not_reproduced", COUNT, "Rebalances that are not decided again as recorded, or were not recorded, without a policy"),
+        Column(
+            "not_reproduced",
+            COUNT,
+            "Rebalances that differ, without a policy, from what was recorded",
+        ),
         Column("unknown", TEXT, "What is not known, and why; null = everything is known"),
     ),
     key=("replay_id", "cluster", "group_id", "policy"),
