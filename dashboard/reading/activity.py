@@ -119,23 +119,20 @@ def group_counts(reading: Reading, span: TimeRange) -> pa.Table:
 def groups_in(reading: Reading, span: TimeRange) -> pa.Table:
     """Return ``overview`` with what each group did in a range: rebalances_range, rebalances_earlier, condition.
 
-    A number is null where the cluster was not known up to the end of the span. ``condition`` is the group's health, or
-    ``RESTLESS`` instead of ok.
+    A number is null where the cluster was not known up to the end of the span, or where nothing is known of it as long
+    ago. ``condition`` is the group's health, or ``RESTLESS`` instead of ok.
     """
-    present = min(span.until_ms, last_day(reading).now_ms)
+    present, firsts = min(span.until_ms, last_day(reading).now_ms), first_known(reading)
     ends = {name: known_end(reading, name, present) for name in cluster_names(reading)}
-    before = {name for name, end in ends.items() if end is None or end <= span.since_ms}
-    unknown = tuple(sorted({*ended_before(reading, span.until_ms), *before}))
-    begun = tuple(name for name in known_since(reading, span.earlier.since_ms) if name not in before)
+    outside = {name for name, end in ends.items() if end is None or end <= span.since_ms}
+    outside |= {name for name, first_ms in firsts.items() if first_ms >= span.until_ms}
+    unknown = tuple(sorted({*ended_before(reading, span.until_ms), *outside}))
+    # A count of the earlier span is whole if something older than it is known.
+    begun = tuple(name for name, first_ms in firsts.items() if first_ms <= span.earlier.since_ms and name not in outside)
     tables = {"overview": overview(reading), "counts": group_counts(reading, span)}
     key = ("groups in", span.since_ms, span.until_ms, unknown, begun, page_time(reading))
     names = ["groups", "findings", "rebalances", "topics"]
     return reading.kept(key, names, lambda: reading.sql(_GROUPS, tables, [list(unknown), list(begun)]))
-
-
-def known_since(reading: Reading, at_ms: int) -> tuple[str, ...]:
-    """Return the clusters of which something older than a time is known, so that a count since then is whole."""
-    return tuple(name for name, first_ms in first_known(reading).items() if first_ms <= at_ms)
 
 
 def first_known(reading: Reading) -> dict[str, int]:

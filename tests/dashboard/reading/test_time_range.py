@@ -6,14 +6,16 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from fastapi.testclient import TestClient
 
+from dashboard.app import create_app
 from dashboard.pages.page_addresses import address, keeping
 from dashboard.pages.page_range import range_of
 from dashboard.reading.activity import bins, fleet, groups_in
 from dashboard.reading.listing_query import BadQuestionError, plain_rows
 from dashboard.reading.questions import Reading
 from dashboard.reading.time_range import MOST_BINS, PRESETS, TimeRange
-from dashboard.reading.window import HOUR_MS, MINUTE_MS
+from dashboard.reading.window import DAY_MS, HOUR_MS, MINUTE_MS
 from streaming.settings.model import Dashboard
 from tests.browser.day_tables import T0, rebalance, write_rows
 from tests.streaming.tables.signs import leave_recording_sign
@@ -73,6 +75,18 @@ def test_a_group_that_rebalances_again_and_again_is_not_ok(busy: Reading) -> Non
 def test_a_span_before_anything_was_known_has_no_number(busy: Reading) -> None:
     # Nothing is older than 90 minutes before the range, which is in the middle of the span before this one.
     assert {row["rebalances_earlier"] for row in plain_rows(groups_in(busy, BEFORE))} == {None}
+
+
+@pytest.mark.parametrize("days", [-2, 2])
+def test_a_range_of_which_nothing_is_known_has_no_number(busy: Reading, settings: Dashboard, days: int) -> None:
+    span = TimeRange(T0 + days * DAY_MS, T0 + days * DAY_MS + HOUR_MS)
+    assert {row["rebalances_range"] for row in plain_rows(groups_in(busy, span))} == {None}
+    with TestClient(create_app(busy.tables.root, settings)) as client:
+        of_range = {"from": span.since_ms, "to": span.until_ms}
+        text = client.get("/group", params={"cluster": "c", "group": "steady", **of_range}).text
+        first = client.get("/", params=of_range).text
+    assert "how many there are in this range is not wholly known" in text
+    assert "0 rebalances in this range" not in first
 
 
 def test_the_fleet_counts_queues_of_open_findings_and_not_where_nothing_was_known(busy: Reading) -> None:
