@@ -21,7 +21,7 @@ from dashboard.reading.listing_query import BadQuestionError, piece, plain_rows,
 from dashboard.reading.listings import LISTINGS, Listing
 from dashboard.reading.questions import Reading
 from dashboard.reading.rebalance_detail import rebalance_detail
-from dashboard.reading.search import search
+from dashboard.reading.search import LONGEST, search
 from dashboard.reading.time_range import TimeRange
 from streaming.tables.schema import Row
 from streaming.views.name_checks import one_group
@@ -140,7 +140,7 @@ def _range(reading: Reading, since: str, until: str) -> TimeRange:
 @router.get("/search", responses=contract.FOUND)
 def found(
     request: Request,
-    q: Annotated[str, Query(max_length=200, description="a part of a name, of two characters or more")] = "",
+    q: Annotated[str, Query(max_length=LONGEST, description="a part of a name, of two characters or more")] = "",
     format: Format = "json",  # noqa: A002 - as above
     limit: Annotated[int, Query(ge=1, le=100, description="Hits of each kind at most")] = 25,
 ) -> Response:

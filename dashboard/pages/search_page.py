@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 
 from dashboard.pages.page_addresses import (
@@ -30,7 +30,7 @@ MOST = 25
 
 
 @router.get("/search")
-def search_page(request: Request, q: str = "") -> Response:
+def search_page(request: Request, q: Annotated[str, Query(max_length=LONGEST)] = "") -> Response:
     """Show what has a text in its name."""
     refuse_others((key for key, _ in request.query_params.multi_items()), ("q", *RANGE), "this page")
 
@@ -38,7 +38,7 @@ def search_page(request: Request, q: str = "") -> Response:
         hits = search(reading, q, MOST)
         of_kind = {hit.kind: sum(other.kind == hit.kind for other in hits) for hit in hits}
         return NO_RANGE | {
-            "q": q[:LONGEST],
+            "q": q,
             "hits": [(hit, address_of(hit)) for hit in hits],
             "is_short": len(q.strip()) < SHORTEST,
             "cut": [kind for kind, number in of_kind.items() if number >= MOST],

@@ -48,17 +48,17 @@ def search(reading: Reading, text: str, most: int) -> list[Hit]:
     """Return what has a text in its name, kind by kind.
 
     Args:
-        text: In any case; shorter than ``SHORTEST`` finds nothing, and beyond ``LONGEST`` it is cut.
+        text: In any case; shorter than ``SHORTEST`` finds nothing. ``LONGEST`` is for callers to refuse.
         most: The number of hits of each kind.
     """
-    wanted = text.strip().lower()[:LONGEST]
+    wanted = text.strip().lower()
     if len(wanted) < SHORTEST:
         return []
     parts: Iterable[Callable[[], list[Hit]]] = (
         lambda: _groups(reading, wanted, most),
         lambda: _members(reading, wanted, most),
         lambda: _topics(reading, wanted, most),
-        lambda: _queues(reading, text.strip()[:LONGEST], most),
+        lambda: _queues(reading, text.strip(), most),
         lambda: _rebalances(reading, wanted, most),
         lambda: _findings(reading, wanted, most),
     )

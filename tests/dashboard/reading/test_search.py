@@ -7,7 +7,7 @@ from fastapi.testclient import TestClient
 
 from dashboard.pages.search_page import address_of
 from dashboard.reading.questions import Reading
-from dashboard.reading.search import search
+from dashboard.reading.search import LONGEST, search
 from tests.dashboard.hostile import HOSTILE
 from tests.streaming.views.story import THIRD
 
@@ -58,3 +58,10 @@ def test_a_hostile_text_is_only_text(client: TestClient, name: str) -> None:
     assert answer.status_code == 200
     assert "<script>" not in answer.text.replace('<script src="', "")
     assert client.get("/api/v1/search", params={"q": name[:200]}).status_code == 200
+
+
+@pytest.mark.parametrize("path", ["/search", "/api/v1/search"])
+def test_a_text_that_is_no_name_is_refused(client: TestClient, path: str) -> None:
+    answers = [client.get(path, params={"q": "x" * length}) for length in (LONGEST, LONGEST + 1, 5_000)]
+    assert [answer.status_code for answer in answers] == [200, 400, 400]
+    assert all("at most 200 characters" in answer.text for answer in answers[1:])
