@@ -23,6 +23,9 @@ def rebalance_sentences(reported: dict[str, Any]) -> str:
         >>> row |= {"queue_outage_min_ms": 0, "queue_outage_max_ms": 4_000, "unassigned_queues": 0}
         >>> rebalance_sentences({"rebalance": row})
         'Because a left, 1 of 2 queues moved; the group has 1 member instead of 2. Nobody read 1 queue for up to 4.0 s.'
+        >>> row |= {"outage_unknown_queues": 1, "queue_outage_min_ms": None, "queue_outage_max_ms": None}
+        >>> rebalance_sentences({"rebalance": row}).rpartition(". ")[2]
+        'Nobody read 1 queue, for how long is not known.'
     """
     row = reported["rebalance"]
     why = describe_cause(row["triggers"] or [], row["group_id"], _ID_WIDTH) or "no cause was observed"
@@ -60,7 +63,7 @@ def _members(row: Row) -> str:
 def _cost(row: Row) -> list[str]:
     stopped, unknown = row["outage_queues"] or 0, row["outage_unknown_queues"] or 0
     found = []
-    if stopped and not (unknown == stopped and row["outage_min_ms"] is None):
+    if stopped and (row["queue_outage_min_ms"], row["queue_outage_max_ms"]) != (None, None):
         longest = between(row["queue_outage_min_ms"], row["queue_outage_max_ms"])
         more = f"; of {count(unknown, 'queue')} the end is not known" if unknown else ""
         found.append(
