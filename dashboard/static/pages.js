@@ -141,8 +141,23 @@ function showState(text, kind) {
 let isFollowing = false;
 
 function showKnowledge() {
-  const { knowledge } = document.getElementById("live").dataset;
-  if (isFollowing) showState(knowledge, knowledge === "live" ? "on" : "");
+  const main = document.getElementById("live"), { knowledge } = main.dataset;
+  if (!isFollowing) return;
+  if (main.querySelector("[data-old]")) showState("out of date", "off");
+  else showState(knowledge, knowledge === "live" ? "on" : "");
+}
+
+// The page keeps what it shows when it cannot be refreshed, and says so until it can.
+function showOld() {
+  const main = document.getElementById("live");
+  if (!main.querySelector("[data-old]")) {
+    const notice = document.createElement("p");
+    notice.className = "notice blind";
+    notice.dataset.old = "";
+    notice.textContent = `This page could not be refreshed at ${timeText(new Date())} and is out of date: reload it to see why.`;
+    main.prepend(notice);
+  }
+  showKnowledge();
 }
 
 function follow() {
@@ -182,7 +197,7 @@ function refresh() {
 document.body.addEventListener("htmx:before:swap", (event) => {
   // An error must not take the page's content away.
   const status = event.detail?.ctx?.response?.status;
-  if (status && status !== 200) event.preventDefault();
+  if (status && status !== 200) { event.preventDefault(); showOld(); }
 });
 document.body.addEventListener("htmx:after:swap", () => { showTimes(); showCopies(); drawCharts(); showKnowledge(); });
 addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });

@@ -83,6 +83,7 @@ class Watch:
         self.wrong: list[str] = []
         self.allows_lost_connections = False
         self.allows_refusals = False
+        self.allows_unreadable_tables = False
 
     def page(self, page: Page) -> Callable[[], None]:
         """Watch a page; return what ends that."""
@@ -104,7 +105,8 @@ class Watch:
     def _console(self, kind: str, text: str) -> None:
         is_lost = self.allows_lost_connections and "net::ERR_" in text
         is_refused = self.allows_refusals and "the server responded with a status of 4" in text
-        if kind in ("error", "warning") and not is_lost and not is_refused:
+        is_unreadable = self.allows_unreadable_tables and "the server responded with a status of 503" in text
+        if kind in ("error", "warning") and not is_lost and not is_refused and not is_unreadable:
             self.wrong.append(text)
 
 

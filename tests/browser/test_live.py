@@ -160,3 +160,19 @@ def test_the_header_turns_grey_while_a_cluster_is_unknown(page: Page, small: Pat
         colours.append(colour())
         page.close()
     assert colours[0] == colours[2] != colours[1]
+
+
+def test_a_page_that_cannot_be_refreshed_says_so(page: Page, small: Path, watch: Watch, tmp_path: Path) -> None:
+    watch.allows_unreadable_tables = True
+    with server_over(small).in_background() as server:
+        page.goto(server.url + "rebalances?since=0")
+        state, notice = page.locator("#live-state"), page.locator("[data-old]")
+        expect(state).to_have_text("live")
+        (small / "rebalances").rename(tmp_path / "aside")
+        expect(notice).to_contain_text("out of date")
+        expect(state).to_have_text("out of date")
+        expect(page.locator("main")).to_contain_text("member-0 joined")
+        (tmp_path / "aside").rename(small / "rebalances")
+        expect(state).to_have_text("live")
+        expect(notice).to_have_count(0)
+        page.close()
