@@ -72,3 +72,11 @@ def test_the_first_page_says_what_is_wrong_and_leads_there(troubled: Path, setti
 
 def test_nothing_wrong_is_said_as_well(client: TestClient) -> None:
     assert "No problem is open" in client.get("/?cluster=c2").text
+
+
+def test_of_a_folder_without_tables_nothing_is_known(tmp_path: Path, settings: Dashboard) -> None:
+    with TestClient(create_app(tmp_path, settings, must_exist=False)) as client:
+        text = client.get("/").text.partition("<main")[2]
+    assert "Nothing is known yet" in text
+    claims = ("No problem is open", "0 groups", "0 rebalances")
+    assert [claim for claim in claims if claim in text] == []
