@@ -101,7 +101,7 @@ def busiest(
     With ``since`` or ``until`` for each bin of that range: ``hour`` is its beginning.
     """
     reading = _reading(request)
-    span = _range(reading, since, until) if since or until else None
+    span = TimeRange.between(reading, since, until) if since or until else None
     of_what: dict[str, Any] = {"cluster": cluster or None, "group": group_id or None, "span": span}
     rows = plain_rows(churn(reading, **of_what, limit=min(limit, 1_000)))
     return _rows(rows, "churn", format, churn_rows(reading, **of_what))
@@ -120,21 +120,7 @@ def fleet_in_time(
     ``hour`` is the beginning of a bin; numbers are null where nothing was known of the cluster.
     """
     reading = _reading(request)
-    return _rows(plain_rows(fleet(reading, _range(reading, since, until), cluster or None)), "fleet", format)
-
-
-def _range(reading: Reading, since: str, until: str) -> TimeRange:
-    """Return the range between two times; the default range's bounds where they are empty.
-
-    Raises:
-        BadQuestionError: A text is no time, or the range is empty.
-    """
-    span = TimeRange.preset(reading)
-    until_ms = time_parameter("until", until) if until else span.until_ms
-    since_ms = time_parameter("since", since) if since else until_ms - span.span_ms
-    if not 0 <= since_ms < until_ms:
-        raise BadQuestionError("since: it is not before until")
-    return TimeRange(since_ms, until_ms)
+    return _rows(plain_rows(fleet(reading, TimeRange.between(reading, since, until), cluster or None)), "fleet", format)
 
 
 @router.get("/search", responses=contract.FOUND)

@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from dashboard.pages.page_addresses import RANGE, address, keeping
-from dashboard.reading.listing_query import BadQuestionError, time_parameter
+from dashboard.reading.listing_query import BadQuestionError
 from dashboard.reading.questions import Reading
 from dashboard.reading.time_range import DEFAULT, PRESETS, TimeRange
-from dashboard.reading.window import DAY_MS
 
 TITLES = {"15m": "15 min", "1h": "1 h", "6h": "6 h", "24h": "24 h", "7d": "7 d"}
 
@@ -37,11 +36,7 @@ def range_of(reading: Reading, parameters: Mapping[str, str]) -> TimeRange:
         raise BadQuestionError(f"range: it is given beside {' and '.join(kept)}; a page takes either")
     if not kept:
         return TimeRange.preset(reading, name, is_chosen=bool(name))
-    until_ms = time_parameter("to", kept["to"]) if "to" in kept else TimeRange.preset(reading).until_ms
-    since_ms = time_parameter("from", kept["from"]) if "from" in kept else until_ms - DAY_MS
-    if not 0 <= since_ms < until_ms:
-        raise BadQuestionError("from: it is not before to")
-    return TimeRange(since_ms, until_ms)
+    return TimeRange.between(reading, kept.get("from", ""), kept.get("to", ""), ("from", "to"))
 
 
 def range_bar(path: str, parameters: Mapping[str, str], span: TimeRange, *, is_shown: bool) -> dict[str, Any]:

@@ -36,7 +36,6 @@ from streaming.views.group_state_texts import TABLE_STATES
 from streaming.views.platforms import unknown_texts
 from streaming.views.rebalance_sentences import rebalance_sentences
 from streaming.views.related_findings import with_ways
-from streaming.views.widespread import WidespreadKind
 
 LISTINGS_OF_PAGES = {
     "/": listings.GROUPS,
@@ -146,10 +145,6 @@ def groups(request: Request) -> Response:
     return page(request, "groups.html", compute)
 
 
-def _widespread(reading: Reading, cluster: str | None) -> list[WidespreadKind]:
-    return [spread for spread in widespread(reading) if cluster in (None, spread.cluster)]
-
-
 @router.get("/group")
 def group(request: Request, cluster: str, group: str) -> Response:
     """Show one group."""
@@ -246,7 +241,7 @@ def findings(request: Request) -> Response:
             reading, listings.FINDINGS, page_columns.FINDINGS, "/findings", parameters, choices, defaults, span=span
         )
         found["rows"] = with_ways(reading.tables, found["rows"], NAMED)
-        return found | {"widespread": _widespread(reading, found["chosen"].get("cluster"))}
+        return found | {"widespread": widespread(reading, found["chosen"].get("cluster"))}
 
     return page(request, "findings.html", compute)
 

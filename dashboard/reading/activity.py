@@ -128,7 +128,9 @@ def groups_in(reading: Reading, span: TimeRange) -> pa.Table:
     outside |= {name for name, first_ms in firsts.items() if first_ms >= span.until_ms}
     unknown = tuple(sorted({*ended_before(reading, span.until_ms), *outside}))
     # A count of the earlier span is whole if something older than it is known.
-    begun = tuple(name for name, first_ms in firsts.items() if first_ms <= span.earlier.since_ms and name not in outside)
+    begun = tuple(
+        name for name, first_ms in firsts.items() if first_ms <= span.earlier.since_ms and name not in outside
+    )
     tables = {"overview": overview(reading), "counts": group_counts(reading, span)}
     key = ("groups in", span.since_ms, span.until_ms, unknown, begun, page_time(reading))
     names = ["groups", "findings", "rebalances", "topics"]

@@ -56,7 +56,7 @@ class Problems(NamedTuple):
     counts: dict[str, int]
     roots: int
     info: int
-    widespread: list[WidespreadKind]
+    widespread: tuple[WidespreadKind, ...]
     is_cut: bool
 
 
@@ -67,7 +67,7 @@ def problems(reading: Reading, cluster: str | None, most: int) -> Problems:
         cluster: Only of this one; None for all. most: The number of problems to describe.
     """
     found = piece(reading, FINDINGS, {"open": "yes", "cluster": cluster or ""}, limit=READ)
-    spreads = [spread for spread in widespread(reading) if cluster in (None, spread.cluster)]
+    spreads = widespread(reading, cluster)
     counted = [row for row in found.rows if not any(spread.has(row) for spread in spreads)]
     serious = [row for row in counted if row["severity"] != "info"]
     caused = _by_root(serious)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from dashboard.reading.listing_query import BadQuestionError, time_parameter
+from dashboard.reading.listings import SINCE, UNTIL
 from dashboard.reading.questions import Reading
 from dashboard.reading.window import DAY_MS, HOUR_MS, MINUTE_MS, last_day
 
@@ -51,6 +53,23 @@ class TimeRange(NamedTuple):
         name = name or DEFAULT
         until_ms = (last_day(reading).now_ms // MINUTE_MS + 1) * MINUTE_MS
         return cls(until_ms - PRESETS[name], until_ms, name, is_chosen)
+
+    @classmethod
+    def between(cls, reading: Reading, since: str, until: str, names: tuple[str, str] = (SINCE, UNTIL)) -> TimeRange:
+        """Return the span between two times, as ``parse_time`` takes them.
+
+        Args:
+            since: Empty for a day before the end. until: Empty for the end of the default range.
+            names: Those of the two parameters, for errors.
+
+        Raises:
+            BadQuestionError: A text is no time, or the range is empty.
+        """
+        until_ms = time_parameter(names[1], until) if until else cls.preset(reading).until_ms
+        since_ms = time_parameter(names[0], since) if since else until_ms - PRESETS[DEFAULT]
+        if not 0 <= since_ms < until_ms:
+            raise BadQuestionError(f"{names[0]}: it is not before {names[1]}")
+        return cls(since_ms, until_ms)
 
     def meets(self, begin_ms: int | None, end_ms: int | None) -> bool:
         """Return whether a span of which these are the ends is open at some time in it; None: not known, or open."""
