@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -71,32 +70,44 @@ def repeated_text(exact: int | None, estimated: int | None, things: str = "") ->
     )
 
 
-def costs_before(reader: Reader, findings: Iterable[Row]) -> Mapping[str, Cost]:
-    """Return the costs of the rebalances of each finding's group in the hour up to its opening, by finding id.
+def rebalances_before(reader: Reader, findings: Iterable[Row], columns: Sequence[str]) -> Iterator[tuple[Row, Row]]:
+    """Yield findings with each rebalance of their group up to ``BEFORE_MS`` before they opened, or with which they did.
 
-    A finding of a cluster has no cost, nor has a finding whose group did not rebalance then.
+    Args:
+        columns: Those of ``rebalances``, besides cluster, group_id and event_time.
     """
     by_group: dict[tuple[str, str], list[Row]] = {}
     for row in findings:
         if row["group_id"] is not None and row["opened_at"] is not None:
             by_group.setdefault((row["cluster"], row["group_id"]), []).append(row)
     if not by_group:
-        return {}
+        return
     opened = [row["opened_at"] for rows in by_group.values() for row in rows]
     where = {
         "cluster": {cluster for cluster, _ in by_group},
         "group_id": {group for _, group in by_group},
         "event_time": Within(min(opened) - BEFORE_MS, max(opened) + 1),
     }
-    found: dict[str, Cost] = {}
-    names = ("cluster", "group_id", "event_time", *_OUTAGES, *COST_NAMES)
+    names = ("cluster", "group_id", "event_time", *columns)
     table = reader.read("rebalances", columns=names, where=where)
     for values in zip(*from_arrow_columns(table, names), strict=True):
-        rebalance: dict[str, Any] = dict(zip(names, values, strict=True))
+        rebalance: Row = dict(zip(names, values, strict=True))
         for finding in by_group.get((rebalance["cluster"], rebalance["group_id"]), ()):
-            if finding["opened_at"] - BEFORE_MS < rebalance["event_time"] <= finding["opened_at"]:
-                name = finding["finding_id"]
-                found[name] = found.get(name, Cost()).with_rebalance(rebalance)
+            if 0 <= finding["opened_at"] - rebalance["event_time"] <= BEFORE_MS:
+                yield finding, rebalance
+
+
+def costs_before(reader: Reader, findings: Iterable[Row]) -> Mapping[str, Cost]:
+    """Return the costs of the rebalances of each finding's group in the hour up to its opening, by finding id.
+
+    A finding of a cluster has no cost, nor has a finding whose group did not rebalance then.
+    """
+    found: dict[str, Cost] = {}
+    for finding, rebalance in rebalances_before(reader, findings, (*_OUTAGES, *COST_NAMES)):
+        # The hour does not include its beginning.
+        if finding["opened_at"] - BEFORE_MS < rebalance["event_time"]:
+            name = finding["finding_id"]
+            found[name] = found.get(name, Cost()).with_rebalance(rebalance)
     return found
 
 

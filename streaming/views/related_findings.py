@@ -8,20 +8,18 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from streaming.tables.arrow_rows import from_arrow_columns
 from streaming.tables.schema import Row
 from streaming.terminal.format import time_text
 from streaming.views.members import DEPARTURES
-from streaming.views.reader import Reader, Within, time_scalar
+from streaming.views.reader import Reader, time_scalar
+from streaming.views.rebalance_costs import rebalances_before
 
 SOURCE_SILENT = "source_silent"
 # The end of a session while a source was silent shows once it is back: sessions last up to two minutes by default.
 SHOWN_AFTER_MS = 120_000
 SHOWN = 8
-# A finding is related to a rebalance of its group up to this long before it.
-BEFORE_MS = 3_600_000
 CulpritKind: TypeAlias = Literal["client", "member"]
-_REBALANCE = ("rebalance_id", "cluster", "group_id", "event_time", "trigger", "triggers", "generation")
+_REBALANCE = ("rebalance_id", "generation")
 
 
 class FindingCulprit(NamedTuple):
@@ -79,31 +77,17 @@ def rebalances_of(reader: Reader, findings: Iterable[Row]) -> Mapping[str, Row]:
         Some columns of ``rebalances``, with ``is_same_time``: whether the finding opened with it. A finding of a
         cluster has none.
     """
-    by_group: dict[tuple[str, str], list[Row]] = {}
-    for row in findings:
-        if row["group_id"] is not None and row["opened_at"] is not None:
-            by_group.setdefault((row["cluster"], row["group_id"]), []).append(row)
-    if not by_group:
-        return {}
-    opened = [row["opened_at"] for rows in by_group.values() for row in rows]
-    where = {
-        "cluster": {cluster for cluster, _ in by_group},
-        "group_id": {group for _, group in by_group},
-        "event_time": Within(min(opened) - BEFORE_MS, max(opened) + 1),
-    }
     found: dict[str, Row] = {}
-    table = reader.read("rebalances", columns=_REBALANCE, where=where)
-    for values in zip(*from_arrow_columns(table, _REBALANCE), strict=True):
-        rebalance = dict(zip(_REBALANCE, values, strict=True))
-        for row in by_group.get((rebalance["cluster"], rebalance["group_id"]), ()):
-            age_ms = row["opened_at"] - rebalance["event_time"]
-            before = found.get(row["finding_id"])
-            place = (rebalance["event_time"], rebalance["generation"] or 0)
-            if 0 <= age_ms <= BEFORE_MS and (
-                before is None or place > (before["event_time"], before["generation"] or 0)
-            ):
-                found[row["finding_id"]] = rebalance | {"is_same_time": age_ms == 0}
+    for finding, rebalance in rebalances_before(reader, findings, _REBALANCE):
+        name = finding["finding_id"]
+        before = found.get(name)
+        if before is None or _place(rebalance) > _place(before):
+            found[name] = rebalance | {"is_same_time": finding["opened_at"] == rebalance["event_time"]}
     return found
+
+
+def _place(rebalance: Row) -> tuple[int, int]:
+    return rebalance["event_time"], rebalance["generation"] or 0
 
 
 def with_ways(reader: Reader, findings: Sequence[Row], most: int) -> list[Row]:
