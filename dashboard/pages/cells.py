@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from markupsafe import Markup, escape
@@ -26,6 +26,7 @@ from streaming.views.group_health import RESTLESS, RESTLESS_REBALANCES, RESTLESS
 from streaming.views.group_state_texts import state_text
 from streaming.views.lag_ages import lag_age_text
 from streaming.views.phase_texts import phases_text
+from streaming.views.related_findings import FindingCulprit
 
 UNKNOWN = Markup('<span class="none">unknown</span>')
 _ESTIMATED = Markup('<abbr title="estimated">~</abbr>')
@@ -201,20 +202,27 @@ def _why(cell: Cell) -> str:
     return Markup(", ").join(parts) or DASH
 
 
+def ways(rebalance: Row | None, culprits: Iterable[FindingCulprit], cluster: str) -> Markup:
+    """Return links from a finding to its rebalance, see ``rebalances_of``, and to the clients and members it names."""
+    links = []
+    if rebalance is not None:
+        text = "the rebalance with which it began" if rebalance["is_same_time"] else "the last rebalance before it"
+        links.append(_link(rebalance_address(rebalance["rebalance_id"]), Markup(text)))
+    for kind, name, note in culprits:
+        to = client_address(name, cluster) if kind == "client" else member_address(name, cluster)
+        link = _link(to, Markup(kind) + " " + shown(name))
+        links.append(f'{link} <span class="note">{escape(printable(note[:NOTE_LENGTH]))}</span>' if note else link)
+    return Markup(" ".join(f"<span>{link}</span>" for link in links))
+
+
 def _finding(cell: Cell) -> str:
     """Return what is wrong, the ways to its rebalance and to whom it names, and what to do."""
     row = cell.row
-    ways = []
-    if (rebalance := row.get("began_with")) is not None:
-        text = "the rebalance with which it began" if rebalance["is_same_time"] else "the last rebalance before it"
-        ways.append(_link(rebalance_address(rebalance["rebalance_id"]), Markup(text)))
-    for kind, name, note in row.get("culprits", ()):
-        to = client_address(name, cell.cluster) if kind == "client" else member_address(name, cell.cluster)
-        ways.append(f"{_link(to, Markup(kind) + ' ' + shown(name))} {escape(printable(note[:NOTE_LENGTH]))}".rstrip())
-    links = f'<span class="ways note">{" ".join(f"<span>{way}</span>" for way in ways)}</span>' if ways else ""
+    links = ways(row.get("began_with"), row.get("culprits", ()), cell.cluster)
+    shown_links = f'<span class="ways note">{links}</span>' if links else ""
     advice = shown(row["advice"] or "–", PROSE_LENGTH)
     return (
-        f'<span class="prose">{shown(cell.value, PROSE_LENGTH)}</span>{links}'
+        f'<span class="prose">{shown(cell.value, PROSE_LENGTH)}</span>{shown_links}'
         f"<details><summary>What to do</summary>{advice}</details>"
     )
 

@@ -51,7 +51,7 @@ def environment() -> jinja2.Environment:
     }
     functions |= {
         name: getattr(cells, name)
-        for name in ("table_rows", "health", "members", "outage", "repeated", "truth", "waiting")
+        for name in ("table_rows", "health", "members", "outage", "repeated", "truth", "waiting", "ways")
     }
     found.globals.update(functions, filled_columns=filled_columns, assets=assets_version(), printable=printable)
     return found
