@@ -23,7 +23,7 @@ def rebalance_sentences(reported: dict[str, Any]) -> str:
         >>> row |= {"queue_outage_min_ms": 0, "queue_outage_max_ms": 4_000, "unassigned_queues": 0}
         >>> rebalance_sentences({"rebalance": row})
         'Because a left, 1 of 2 queues moved; the group has 1 member instead of 2. Nobody read 1 queue for up to 4.0 s.'
-        >>> row |= {"outage_unknown_queues": 1, "queue_outage_min_ms": None, "queue_outage_max_ms": None}
+        >>> row |= {"outage_unknown_queues": 1, "queue_outage_min_ms": 0, "queue_outage_max_ms": None}
         >>> rebalance_sentences({"rebalance": row}).rpartition(". ")[2]
         'Nobody read 1 queue, for how long is not known.'
     """
@@ -63,7 +63,7 @@ def _members(row: Row) -> str:
 def _cost(row: Row) -> list[str]:
     stopped, unknown = row["outage_queues"] or 0, row["outage_unknown_queues"] or 0
     found = []
-    if stopped and (row["queue_outage_min_ms"], row["queue_outage_max_ms"]) != (None, None):
+    if stopped and (row["queue_outage_min_ms"] or row["queue_outage_max_ms"] is not None):
         longest = between(row["queue_outage_min_ms"], row["queue_outage_max_ms"])
         more = f"; of {count(unknown, 'queue')} the end is not known" if unknown else ""
         found.append(
