@@ -308,7 +308,7 @@ def _how_long(row: Row) -> list[str]:
     stopped, unknown = row["outage_queues"] or 0, row["outage_unknown_queues"] or 0
     if not stopped:
         lines = ["Outage: no queue was left unread." if row["outage_max_ms"] == 0 else "Outage: not known."]
-    elif unknown == stopped and row["outage_min_ms"] is None:
+    elif not row["queue_outage_min_ms"] and row["queue_outage_max_ms"] is None:
         lines = [f"Outage: {count(stopped, 'queue')} stopped, for how long is not known."]
     else:
         longest = between(row["queue_outage_min_ms"], row["queue_outage_max_ms"])
