@@ -5,11 +5,12 @@ Metrics are those that Prometheus gets, under the same names. Nothing is loaded 
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +25,11 @@ if TYPE_CHECKING:
 
 TRACER = "rebalance-monitor"
 _DEFAULT_INTERVAL_MS = 60_000
-_STOP_S = 10.0
+# What was not received by then is dropped: a stop does not wait longer for a receiver that is away, hangs or trickles.
+_STOP_S = 5.0
+# A receiver that stays away is logged once in this time, for each signal.
+_LOG_AGAIN_S = 3_600.0
+_EXPORTERS = "opentelemetry.exporter.otlp.proto.http"
 _log = logger("telemetry")
 
 
@@ -52,7 +57,8 @@ def sent(part: str, families: Callable[[], Iterable[Metric]]) -> Iterator[None]:
         families: Returns the metrics; called once for each interval, from a thread of its own.
 
     Raises:
-        SetupError: The packages of the extra [otel] are missing, or another protocol than HTTP is asked for.
+        SetupError: The packages of the extra [otel] are missing, another protocol than HTTP is asked for, or the
+            interval is no number of milliseconds.
     """
     environment = os.environ
     signals = [signal for signal in ("metrics", "traces") if is_wanted(signal, environment)]
@@ -75,15 +81,55 @@ def sent(part: str, families: Callable[[], Iterable[Metric]]) -> Iterator[None]:
     resource = Resource(own).merge(Resource.create())
     if not environment.get("OTEL_SERVICE_NAME"):
         resource = resource.merge(Resource({"service.name": own["service.name"]}))
-    with ExitStack() as stack:
-        if "traces" in signals:
-            stack.callback(_start_tracing(resource))
-        if "metrics" in signals:
-            interval_ms = int(environment.get("OTEL_METRIC_EXPORT_INTERVAL") or _DEFAULT_INTERVAL_MS)
-            sender = _MetricSender(OTLPMetricExporter(), resource, families, interval_ms / 1_000)
-            sender.start()
-            stack.callback(sender.stop)
+    stops: list[Callable[[], None]] = []
+    for signal in signals:
+        module = "metric_exporter" if signal == "metrics" else "trace_exporter"
+        logging.getLogger(f"{_EXPORTERS}.{module}").addFilter(_Seldom())
+    if "metrics" in signals:
+        sender = _MetricSender(OTLPMetricExporter(), resource, families, _interval_s(environment))
+        sender.start()
+        stops.append(sender.stop)
+    if "traces" in signals:
+        stops.append(_start_tracing(resource))
+    try:
         yield
+    finally:
+        _stop_all(stops)
+
+
+def _interval_s(environment: Mapping[str, str]) -> float:
+    """Return how often metrics are sent."""
+    given = environment.get("OTEL_METRIC_EXPORT_INTERVAL") or str(_DEFAULT_INTERVAL_MS)
+    if not (given.isascii() and given.isdigit() and int(given)):
+        raise SetupError(f"OTEL_METRIC_EXPORT_INTERVAL is a number of milliseconds above 0, not {given!r}", "unset it")
+    return int(given) / 1_000
+
+
+def _stop_all(stops: Sequence[Callable[[], None]]) -> None:
+    """Let all send what is left, at once, and wait for them no longer than a limit."""
+    threads = [threading.Thread(target=stop, name="telemetry-stop", daemon=True) for stop in stops]
+    for thread in threads:
+        thread.start()
+    end = time.monotonic() + _STOP_S
+    for thread in threads:
+        thread.join(max(0.0, end - time.monotonic()))
+    if any(thread.is_alive() for thread in threads):
+        _log.warning("the receiver of OpenTelemetry does not answer; the last metrics or spans are dropped")
+
+
+class _Seldom(logging.Filter):
+    """Drops what an exporter logs for an hour after the same message, whatever its figures."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._next: dict[str, float] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        now, text = time.monotonic(), str(record.msg)
+        if now < self._next.get(text, now):
+            return False
+        self._next[text] = now + _LOG_AGAIN_S
+        return True
 
 
 def record_span(name: str, took_ms: int, attributes: Mapping[str, Any]) -> None:
@@ -124,7 +170,7 @@ class _MetricSender:
 
     def stop(self) -> None:
         self._stopped.set()
-        self._thread.join(_STOP_S)
+        self._thread.join()
         self._exporter.shutdown()
 
     def _run(self) -> None:

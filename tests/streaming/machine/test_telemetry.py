@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
+import threading
+import time
 import urllib.request
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -97,6 +101,65 @@ def test_another_protocol_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")
     with pytest.raises(SetupError, match="not by grpc"), sent("job", families):
         pass
+
+
+@pytest.mark.parametrize("given", ["0", "often", "-1", "1.5"])
+def test_an_interval_that_is_none_is_refused(monkeypatch: pytest.MonkeyPatch, given: str) -> None:
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1")
+    monkeypatch.setenv("OTEL_METRIC_EXPORT_INTERVAL", given)
+    with pytest.raises(SetupError, match="OTEL_METRIC_EXPORT_INTERVAL is a number"), sent("job", families):
+        pass
+
+
+@contextmanager
+def trickling_receiver() -> Iterator[str]:
+    """Run a receiver that accepts everything, and never ends an answer; return its address."""
+
+    def trickle(connection: socket.socket) -> None:
+        with connection, suppress(OSError):
+            connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n")
+            while True:
+                connection.sendall(b" ")
+                time.sleep(0.2)
+
+    def accept() -> None:
+        with suppress(OSError):
+            while True:
+                threading.Thread(target=trickle, args=(listener.accept()[0],), daemon=True).start()
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        threading.Thread(target=accept, daemon=True).start()
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+
+
+def sending(url: str, seconds: float, **variables: str) -> tuple[float, list[str]]:
+    """Send metrics and spans for a time; return how long it took to stop, and the lines of the log."""
+    script = (
+        "import time; from streaming.machine import logs, telemetry\n"
+        "logs.configure('info', 'json')\n"
+        "with telemetry.sent('job', list):\n"
+        f"    telemetry.record_span('batch', 1, {{}}); time.sleep({seconds}); began = time.monotonic()\n"
+        "print(time.monotonic() - began)"
+    )
+    env = {**os.environ, "OTEL_EXPORTER_OTLP_ENDPOINT": url, **variables}
+    done = subprocess.run([sys.executable, "-c", script], env=env, capture_output=True, text=True, check=True)
+    return float(done.stdout), done.stderr.splitlines()
+
+
+def test_a_stop_does_not_wait_for_a_receiver_that_never_ends_its_answer() -> None:
+    with trickling_receiver() as url:
+        took_s, lines = sending(url, 0)
+    assert took_s < 8
+    assert "does not answer" in lines[-1]
+
+
+def test_a_receiver_that_is_away_is_logged_once() -> None:
+    variables = {"OTEL_METRIC_EXPORT_INTERVAL": "100", "OTEL_EXPORTER_OTLP_TIMEOUT": "0.2"}
+    took_s, lines = sending("http://127.0.0.1:1", 3, **variables)
+    assert took_s < 5
+    assert len([line for line in lines if "Failed to export metrics" in line]) == 1
+    assert len([line for line in lines if "Failed to export spans" in line]) == 1
+    assert len(lines) == 2
 
 
 def test_the_pages_send_metrics_of_the_tables_and_a_span_for_each_request(
