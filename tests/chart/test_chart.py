@@ -229,12 +229,30 @@ def test_the_service_and_the_ingress_are_names_that_the_pages_answer_to() -> Non
 
 
 @needs_helm
+def test_pages_over_the_volume_of_another_release_follow_no_job() -> None:
+    values = Path(__file__).parent / "values/shared-volume-on-chosen-nodes.yaml"
+    changes = ("--set", "job.enabled=false", "--set", "persistence.accessMode=ReadWriteOnce")
+    pods = [pod_of(each) for each in rendered(values, *changes) if each["kind"] in _PODS - {"Pod"}]
+    assert pods
+    assert [pod for pod in pods if "affinity" in pod or pod["nodeSelector"] != {"disk": "fast"}] == []
+
+
+@needs_helm
 @pytest.mark.parametrize(
     ("changes", "refused"),
     [
         (["job.mode=spark-operator"], "needs an object store"),
         (["job.enabled=false"], "without the job, set storage.tables"),
         (["job.mode=cluster"], "job/mode"),
+        (["ingress.enabled=true", "ingress.host=a.example", "serve.enabled=false"], "ingress.enabled needs serve"),
+        (["job.enabled=false", "persistence.existingClaim=old"], "set accessMode ReadWriteMany"),
+        (
+            [f"collectors[{place}].{text}" for place in (0, 1) for text in ("name=a", "args={--kafka,k:9092}")],
+            "collectors: two are named a",
+        ),
+        (["settings.job.tables=/elsewhere"], "settings.job.tables would have no effect: set storage.tables"),
+        (["settings.dashboard.token=abc"], "settings.dashboard.token would have no effect: set tokenSecret"),
+        (["storage.tables=s3://lake/t", "settings.tables.writer=delta-spark"], "set optimize.enabled=false"),
     ],
 )
 def test_what_cannot_run_is_refused_with_the_reason(changes: list[str], refused: str) -> None:

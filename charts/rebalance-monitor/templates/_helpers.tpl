@@ -99,7 +99,7 @@ nodeSelector: {{ toJson . }}
 {{- with .root.Values.tolerations }}
 tolerations: {{ toJson . }}
 {{- end }}
-{{- if and (include "monitor.hasVolume" .root) (ne .part "job") (eq .root.Values.persistence.accessMode "ReadWriteOnce") }}
+{{- if and (include "monitor.hasVolume" .root) .root.Values.job.enabled (ne .part "job") (eq .root.Values.persistence.accessMode "ReadWriteOnce") }}
 affinity:
   # A volume that one node mounts: where the job is.
   podAffinity:
