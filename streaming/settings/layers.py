@@ -23,24 +23,28 @@ def is_setting(variable: str) -> bool:
     return variable.startswith(ENVIRONMENT_PREFIX) and variable.removeprefix(ENVIRONMENT_PREFIX) not in _OTHER_VARIABLES
 
 
-def read_file(path: Traversable, mistakes: list[str]) -> Layer:
-    """Return the settings of a TOML file; its mistakes are added to the list."""
+def read_toml(path: Traversable, mistakes: list[str]) -> Layer:
+    """Return what a TOML file holds, nothing if it cannot be read; its mistakes are added to the list."""
     try:
-        layer = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except UnicodeDecodeError:
         mistakes.append(f"{path}: cannot be read: it is not in UTF-8")
     except (OSError, ValueError) as error:
         is_toml_error = isinstance(error, tomllib.TOMLDecodeError)
         problem = error.strerror if isinstance(error, OSError) else str(error)
         mistakes.append(f"{path}: {'is not TOML' if is_toml_error else 'cannot be read'}: {problem}")
-    else:
-        _join_properties(layer)
-        for section, value in list(layer.items()):
-            if not isinstance(value, dict):
-                mistakes.append(f"{path}: {section}: belongs to no section; write [section], and its keys below it")
-                del layer[section]
-        return layer
     return {}
+
+
+def read_file(path: Traversable, mistakes: list[str]) -> Layer:
+    """Return the settings of a TOML file; its mistakes are added to the list."""
+    layer = read_toml(path, mistakes)
+    _join_properties(layer)
+    for section, value in list(layer.items()):
+        if not isinstance(value, dict):
+            mistakes.append(f"{path}: {section}: belongs to no section; write [section], and its keys below it")
+            del layer[section]
+    return layer
 
 
 def read_environment(env: Mapping[str, str], mistakes: list[str]) -> Layer:

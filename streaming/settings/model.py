@@ -14,7 +14,7 @@ from streaming.settings.alerts import Alerts
 from streaming.settings.clusters import Clusters, Kubernetes
 from streaming.settings.conf_files import conf_file
 from streaming.settings.defaults import core_config_of
-from streaming.settings.errors import SettingsError
+from streaming.settings.errors import SettingsError, problem_text
 from streaming.settings.layers import Layer, Origins, merge_layer, read_dotted, read_environment, read_file
 from streaming.settings.locations import STORE_VARIABLES, Location, folder_of, tables_of
 from streaming.settings.sections import (
@@ -344,12 +344,4 @@ def _sentence(problem: Mapping[str, Any], origins: Mapping[tuple[str, ...], str]
     name = ".".join(path)
     if problem["type"] == "extra_forbidden":
         return f"{origin}: {name}: there is no such setting"
-    if problem["type"] == "missing":
-        return f"{origin}: {name}: is missing"
-    if problem["type"] == "value_error":  # the message comes from here and names the mistake
-        return f"{origin}: {name}: {problem['msg'].removeprefix('Value error, ')}"
-    shown = "" if SECRET_OPTIONS.search(name) else f", not {problem['input']!r}"
-    message = (
-        problem["msg"].replace("valid tuple", "valid list").replace("valid dictionary", "section of keys and values")
-    )
-    return f"{origin}: {name}: {message}{shown}"
+    return f"{origin}: {name}: {problem_text(problem, is_secret=bool(SECRET_OPTIONS.search(name)))}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,7 +9,8 @@ from typing import Annotated, Any
 import pydantic
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from streaming.settings.errors import SettingsError
+from streaming.settings.errors import SettingsError, problem_text
+from streaming.settings.layers import read_toml
 from streaming.settings.model import duration_ms
 from streaming.settings.sections import Section
 from streaming.settings.suggestions import one_of
@@ -138,14 +138,14 @@ def read_plan(path: Path) -> Plan:
     Raises:
         SettingsError: Every mistake, with the file, the key and what is allowed.
     """
+    mistakes: list[str] = []
+    given = read_toml(path, mistakes)
+    if mistakes:
+        raise SettingsError(mistakes)
     try:
-        return Plan(**tomllib.loads(path.read_text(encoding="utf-8-sig")))
-    except OSError as error:
-        raise SettingsError([f"{path}: cannot be read: {error.strerror}"]) from error
+        return Plan(**given)
     except pydantic.ValidationError as error:
         raise SettingsError([f"{path}: {_sentence(problem)}" for problem in error.errors()]) from error
-    except ValueError as error:
-        raise SettingsError([f"{path}: is not TOML: {error}"]) from error
 
 
 def _sentence(problem: Mapping[str, Any]) -> str:
@@ -155,8 +155,4 @@ def _sentence(problem: Mapping[str, Any]) -> str:
     if problem["type"] == "extra_forbidden":
         of = Plan if len(parts) == 1 else _KEYS[parts[0]] if len(parts) == 2 + (parts[0] == "change") else Limit
         return f"{key}: {one_of(parts[-1], list(of.model_fields))}"
-    if problem["type"] == "missing":
-        return f"{key}: is missing"
-    if problem["type"] == "value_error":
-        return f"{key}: {problem['msg'].removeprefix('Value error, ')}"
-    return f"{key}: {problem['msg'].replace('valid tuple', 'valid list')}, not {problem['input']!r}"
+    return f"{key}: {problem_text(problem)}"
