@@ -60,7 +60,8 @@ class CommandGroup(TyperGroup):
 
 def _first_sentence(text: str) -> str:
     paragraph = " ".join(text.split("\n\n", maxsplit=1)[0].split())
-    return paragraph.split(". ", maxsplit=1)[0].removesuffix(".") + "."
+    sentence = paragraph.split(". ", maxsplit=1)[0].removesuffix(".")
+    return sentence if sentence.endswith("?") else f"{sentence}."
 
 
 def warn_if_blind(root: Location, clusters: Iterable[str]) -> None:
