@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
@@ -22,7 +22,7 @@ from streaming.views.reader import Reader, holds_at, time_scalar
 from streaming.views.widespread import WidespreadKind, widespread_kinds
 
 State: TypeAlias = Literal["ok", "warning", "critical", "unknown"]
-WORST_FIRST: Sequence[State] = ("critical", "unknown", "warning")
+_WORST_FIRST: Sequence[State] = ("critical", "unknown", "warning")
 # Objectives are named in this order; each is ``NAME_warning`` and ``NAME_critical`` in the settings.
 OBJECTIVES = ("rebalances_per_hour", "queue_outage_s", "queue_outage_s_per_day", "source_delay_s")
 # Its critical value is a budget: what a group may spend in the day that ends now, whatever the window of the others.
@@ -38,6 +38,11 @@ _COLUMNS = (
     "outage_max_ms",
     "outage_unknown_queues",
 )
+
+
+def worst_of(states: Collection[State]) -> State:
+    """Return the worst state, ok if there is none; what is not known is worse than a warning."""
+    return next((state for state in _WORST_FIRST if state in states), "ok")
 
 
 @dataclass(frozen=True)
@@ -103,7 +108,7 @@ class Evaluation:
         states = {_state_of(row) for row in self.findings if row["cluster"] not in unknown}
         states |= {figure.state for figure in self.figures}
         states |= {self.blind_state} if self.blind else set()
-        return next((state for state in WORST_FIRST if state in states), "ok")
+        return worst_of(states)
 
     @property
     def kinds(self) -> Mapping[tuple[str, str], int]:
@@ -238,6 +243,9 @@ def _figures(
 
 def _with_unknown(figure: Figure, outages: Mapping[Any, int], unknown: Mapping[Any, int]) -> Figure:
     """Return the figure of a group whose outage is not known where no known one misses the objective."""
+    if not (figure.warning or figure.critical):
+        # No objective is missed, so the value stays the largest, with what is unknown of the same group.
+        return replace(figure, unknown_queues=unknown.get((figure.cluster, figure.group_id), 0))
     queues, cluster, group = _largest(unknown)
     if figure.state != "ok" or not queues or cluster is None:
         return figure

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from dashboard.reading.objectives import WORST_FIRST, State, unknown_of
+from dashboard.reading.objectives import State, unknown_of, worst_of
 from dashboard.reading.opened_tables import OpenedTables
 from streaming.settings.model import Settings
 from streaming.settings.plan import Limit, Plan, PlanChange
@@ -76,10 +76,7 @@ class JudgedChange:
     @property
     def state(self) -> State:
         """Return the worst state of its objectives; nothing is known of a group whose cluster is blind."""
-        states = {objective.state for objective in self.objectives}
-        if self.blind_state is not None:
-            return self.blind_state
-        return next((state for state in WORST_FIRST if state in states), "ok")
+        return self.blind_state or worst_of({objective.state for objective in self.objectives})
 
 
 def judge(

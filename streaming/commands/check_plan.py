@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from dashboard.reading.objectives import WORST_FIRST, State
+from dashboard.reading.objectives import State, worst_of
 from dashboard.reading.planned_objectives import PAUSE, JudgedChange, PlannedObjective
 from streaming.commands.check import EXIT_CODES, plain
 from streaming.terminal.escape import printable
@@ -17,8 +17,7 @@ _LONGEST = 1_000
 
 def state_of(judged: Sequence[JudgedChange]) -> State:
     """Return the worst state of the changes."""
-    states = {change.state for change in judged}
-    return next((state for state in WORST_FIRST if state in states), "ok")
+    return worst_of({change.state for change in judged})
 
 
 def plan_lines(judged: Sequence[JudgedChange]) -> Iterator[str]:

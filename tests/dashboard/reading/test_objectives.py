@@ -144,6 +144,15 @@ def test_an_outage_without_an_upper_bound_meets_no_objective(tmp_path: Path) -> 
     assert evaluated(tmp_path, T0 + 1_000).state == "ok", "no limit is set for it"
 
 
+def test_without_an_objective_the_figure_is_the_largest_although_another_one_is_not_known(tmp_path: Path) -> None:
+    lost = {"outage_queues": 9, "outage_unknown_queues": 9}
+    long = {"outage_min_ms": 30_000, "outage_max_ms": 40_000, "outage_queues": 1, "outage_unknown_queues": 0}
+    rows = [rebalance("r1", 0, "member_left", None, **lost), rebalance("r2", 0, "member_left", None, **long)]
+    store(tmp_path, [rows[0], rows[1] | {"group_id": "payments"}])
+    outage = next(figure for figure in evaluated(tmp_path, T0 + 1_000).figures if figure.name == "queue_outage_s")
+    assert (outage.value, outage.group_id, outage.unknown_queues) == (40.0, "payments", 0)
+
+
 def test_a_lower_bound_alone_can_miss_an_objective(tmp_path: Path) -> None:
     partly = {"outage_min_ms": 30_000, "outage_queues": 2, "outage_unknown_queues": 1}
     store(tmp_path, [rebalance("r1", 0, "member_left", None, **partly)])
