@@ -235,18 +235,19 @@ def _widespread(found: Evaluation) -> list[str]:
 def _missed(figure: Figure) -> str:
     limit = figure.critical if figure.state == "critical" else figure.warning
     where = plain("/".join(filter(None, (figure.cluster, figure.group_id))))
-    value = f"{figure.value:g}{f' in {where}' if where else ''}"
+    value = f"{_number(figure.value)}{f' in {where}' if where else ''}"
     if figure.state == "unknown":
         return f"{figure.name} is at least {value}: for {count(figure.unknown_queues, 'queue')} the end is unknown"
-    return f"{figure.name} is {value} ({figure.state} from {limit:g})"
+    return f"{figure.name} is {value} ({figure.state} from {_number(limit)})"
 
 
 def _budget(figure: Figure) -> str:
     """Return how much of a budget the group that used most has used, and what is left."""
     least = "at least " if figure.unknown_queues else ""
     where = plain("/".join(filter(None, (figure.cluster, figure.group_id))))
-    left = f"{figure.critical - figure.value:g} s left" if figure.value <= figure.critical else "none left"
-    used = f"{least}{figure.value / figure.critical:.0%} of {figure.critical:g} s used{f' in {where}' if where else ''}"
+    left = f"{_number(figure.critical - figure.value)} s left" if figure.value <= figure.critical else "none left"
+    share = f"{figure.value / figure.critical:.0%} of {_number(figure.critical)} s"
+    used = f"{least}{share} used{f' in {where}' if where else ''}"
     return f"budget of a day: {used}, {f'at most {left}' if least and figure.value < figure.critical else left}"
 
 
@@ -260,10 +261,15 @@ def plain(text: str, longest: int = _LONGEST_ID) -> str:
 
 def _performance(figure: Figure, *, is_known: bool) -> str:
     # 'label'=value[UOM];warn;crit;min; U is a value that is not known.
-    value = f"{figure.value:.3f}".rstrip("0").rstrip(".") if is_known else "U"
+    value = _number(figure.value) if is_known else "U"
     unit = "s" if figure.name.endswith(("_s", "_s_per_day")) and is_known else ""
-    limits = (f"{limit:g}" if limit else "" for limit in (figure.warning, figure.critical))
+    limits = (_number(limit) if limit else "" for limit in (figure.warning, figure.critical))
     return f"{figure.name}={value}{unit};{';'.join(limits)};0"
+
+
+def _number(value: float) -> str:
+    """Return a number with up to three decimals and never with an exponent."""
+    return f"{value:.3f}".rstrip("0").rstrip(".")
 
 
 def _json(found: Evaluation) -> dict[str, object]:
