@@ -192,7 +192,7 @@ def sentence(found: Evaluation) -> str:
     reasons += [_missed(figure) for figure in found.figures if figure.state != "ok"]
     recordings = [f"{plain(recording.cluster)} is {recording.text}" for recording in found.recordings]
     platforms = [plain(text, _LONGEST_PLATFORM) for text in found.platforms]
-    budgets = [_budget(figure) for figure in found.figures if figure.is_budget]
+    budgets = [_budget(figure, is_known=not found.blind) for figure in found.figures if figure.is_budget]
     more = [*budgets, *_widespread(found), *_first(recordings, "more recordings"), *_first(platforms)]
     return plain(f"REBALANCES {found.state.upper()} - {'; '.join([*(reasons or [_nothing(found)]), *more])}", _LONGEST)
 
@@ -241,9 +241,11 @@ def _missed(figure: Figure) -> str:
     return f"{figure.name} is {value} ({figure.state} from {_number(limit)})"
 
 
-def _budget(figure: Figure) -> str:
+def _budget(figure: Figure, *, is_known: bool) -> str:
     """Return how much of a budget the group that used most has used, and what is left."""
-    least = "at least " if figure.unknown_queues else ""
+    if not is_known and figure.cluster is None:
+        return "budget of a day: what is used is unknown"
+    least = "at least " if figure.unknown_queues or not is_known else ""
     where = plain("/".join(filter(None, (figure.cluster, figure.group_id))))
     left = f"{_number(figure.critical - figure.value)} s left" if figure.value <= figure.critical else "none left"
     share = f"{figure.value / figure.critical:.0%} of {_number(figure.critical)} s"
@@ -287,21 +289,28 @@ def _json(found: Evaluation) -> dict[str, object]:
         "blind": with_times([cluster.row for cluster in found.blind], TIMES),
         "platforms": list(found.platforms),
         "recordings": with_times([recording.row for recording in found.recordings], TIMES),
-        "objectives": [
-            {
-                "name": figure.name,
-                "state": figure.state,
-                "value": figure.value,
-                "unknown_queues": figure.unknown_queues,
-                "warning": figure.warning or None,
-                "critical": figure.critical or None,
-                "cluster": figure.cluster,
-                "group_id": figure.group_id,
-                **({"used_ratio": figure.value / figure.critical} if figure.is_budget else {}),
-                **({"left": max(0.0, figure.critical - figure.value)} if figure.is_budget else {}),
-            }
-            for figure in found.figures
-        ],
+        "objectives": [_objective_row(figure, is_known=not found.blind) for figure in found.figures],
+    }
+
+
+def _objective_row(figure: Figure, *, is_known: bool) -> dict[str, object]:
+    """Return a figure; where clusters are blind, only what misses its objective all the same has a value."""
+    is_shown = is_known or figure.state in ("warning", "critical")
+    budget: dict[str, object] = {}
+    if figure.is_budget:
+        left = max(0.0, figure.critical - figure.value)
+        ratio = figure.value / figure.critical if is_shown else None
+        budget = {"used_ratio": ratio, "left": left if is_known or not left else None}
+    return {
+        "name": figure.name,
+        "state": figure.state if is_shown else "unknown",
+        "value": figure.value if is_shown else None,
+        "unknown_queues": figure.unknown_queues,
+        "warning": figure.warning or None,
+        "critical": figure.critical or None,
+        "cluster": figure.cluster,
+        "group_id": figure.group_id,
+        **budget,
     }
 
 

@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 from dashboard.reading.objectives import Evaluation, Figure
 from streaming.commands.app import app
 from streaming.commands.check import sentence
+from streaming.views.freshness import ClusterFreshness
 from tests.streaming.tables.journals import T0
 from tests.streaming.tables.signs import leave_recording_sign
 from tests.streaming.views.many_groups import Troubled, names, write_groups
@@ -162,6 +163,25 @@ def test_a_budget_of_which_the_use_is_known_at_least_says_so() -> None:
     line = sentence(Evaluation([], [figure]))
     assert line.startswith("REBALANCES UNKNOWN - queue_outage_s_per_day is at least 30 in c/g: for 2 queues")
     assert line.endswith("budget of a day: at least 50% of 60 s used in c/g, at most 30 s left")
+
+
+@pytest.mark.parametrize("at", [BEFORE, AFTER])
+def test_while_clusters_are_blind_no_figure_is_known(tables: Path, at: str) -> None:
+    given = ("--at", at, "--objective", "queue_outage_s_per_day=10:60")
+    line = checked(tables, *given)[1]
+    assert "budget of a day: what is used is unknown" in line
+    objectives = json.loads(checked(tables, *given, "--json")[1])["objectives"]
+    assert {(each["state"], each["value"]) for each in objectives} == {("unknown", None)}
+    assert [(each["used_ratio"], each["left"]) for each in objectives if "left" in each] == [(None, None)]
+
+
+def test_a_budget_that_is_spent_stays_spent_where_another_cluster_is_blind() -> None:
+    blind = [ClusterFreshness("b", None, "unknown", None, "the broker does not answer")]
+    spent, partly = (Figure("queue_outage_s_per_day", used, 0.0, 60.0, "c", "g") for used in (75.0, 30.0))
+    assert sentence(Evaluation([], [spent], blind=blind)).endswith("at least 125% of 60 s used in c/g, none left")
+    assert sentence(Evaluation([], [partly], blind=blind)).endswith(
+        "at least 50% of 60 s used in c/g, at most 30 s left"
+    )
 
 
 def test_json_has_all_values(tables: Path) -> None:
