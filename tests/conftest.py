@@ -43,13 +43,15 @@ def _loggers_are_not_kept() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def story_tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The tables of the small story, written once for each test process."""
+def story_tables(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The tables of the small story, written once for each test process; no test may change them."""
     from tests.streaming.views.story import write_story
 
     root = tmp_path_factory.mktemp("story")
     write_story(root)
-    return root
+    written = sorted(root.rglob("*"))
+    yield root
+    assert sorted(root.rglob("*")) == written, "a test changed the tables that all tests of its process read"
 
 
 @pytest.fixture(scope="session")

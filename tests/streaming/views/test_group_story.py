@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -44,11 +45,12 @@ def test_a_story_in_json_has_the_rows(tables: Path) -> None:
     assert (found["since"], found["until"]) == ("2026-01-01T00:00:00.000Z", "2026-01-01T01:00:00.000Z")
 
 
-def test_what_is_before_the_first_row_or_unseen_is_called_unknown(tables: Path) -> None:
+def test_what_is_before_the_first_row_or_unseen_is_called_unknown(tables: Path, tmp_path: Path) -> None:
     early = run(tables, "explain", "-g", "orders", "--since", "2025-12-31", "--until", "2025-12-31T01:00").stdout
     assert "Nothing is known before 2026-01-01T00:00:00Z.\nNo rebalance was seen." in early
-    leave_silent_sign(tables, "c1", known_until=T0 + 5_000)
-    assert "c1 is blind since 2026-01-01T00:00:05Z" in run(tables, "explain", "-g", "orders", *_SPAN).stdout
+    blind = Path(shutil.copytree(tables, tmp_path / "tables"))
+    leave_silent_sign(blind, "c1", known_until=T0 + 5_000)
+    assert "c1 is blind since 2026-01-01T00:00:05Z" in run(blind, "explain", "-g", "orders", *_SPAN).stdout
 
 
 @pytest.mark.parametrize(
