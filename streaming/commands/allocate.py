@@ -29,9 +29,11 @@ def allocate(
         str | None, typer.Option(metavar="NAME", help="For people: one strategy, e.g. rocketmq.AVG.")
     ] = None,
     every: Annotated[bool, typer.Option("--all", help="For people: compare every strategy.")] = False,
-    queues: Annotated[int | None, typer.Option(min=0, help="Number of queues per topic.")] = None,
-    members: Annotated[int | None, typer.Option(min=1, help="Number of members.")] = None,
-    topics: Annotated[int, typer.Option(min=1, help="Number of topics; all members subscribe to each.")] = 1,
+    queues: Annotated[int | None, typer.Option(metavar="N", min=0, help="Number of queues per topic.")] = None,
+    members: Annotated[int | None, typer.Option(metavar="N", min=1, help="Number of members.")] = None,
+    topics: Annotated[
+        int, typer.Option(metavar="N", min=1, help="Number of topics; all members subscribe to each.")
+    ] = 1,
     before: Annotated[
         str | None,
         typer.Option(metavar="MEMBERS[,QUEUES]", help="Size of the group before: shows how many queues move."),

@@ -36,9 +36,9 @@ def demo(
     folder: Annotated[Path, path_option("Where events, tables and checkpoint go; emptied at each start.")] = Path(
         "demo"
     ),
-    seed: Annotated[int, typer.Option(help="Seed of the random fleet.")] = 1,
-    groups: Annotated[int, typer.Option(min=3, help="Groups of the fleet, in three clusters.")] = 24,
-    members: Annotated[int, typer.Option(min=3, help="Members of the fleet, approximately.")] = 180,
+    seed: Annotated[int, typer.Option(metavar="N", help="Seed of the random fleet.")] = 1,
+    groups: Annotated[int, typer.Option(metavar="N", min=3, help="Groups of the fleet, in three clusters.")] = 24,
+    members: Annotated[int, typer.Option(metavar="N", min=3, help="Members of the fleet, approximately.")] = 180,
 ) -> None:
     """Run the job on a simulated fleet of Kafka, RocketMQ and MetaQ groups; watch it here and in a browser.
 

@@ -87,6 +87,9 @@ SinceOption: TypeAlias = Annotated[
     typer.Option("--since", metavar="TIME", help="Not before: 15m or -2h (ago), yesterday, RFC 3339, or epoch ms."),
 ]
 UntilOption: TypeAlias = Annotated[str | None, typer.Option("--until", metavar="TIME", help="Before; as --since.")]
+LimitOption: TypeAlias = Annotated[
+    int, typer.Option("--limit", "-n", metavar="N", min=1, help="Maximum number of rows.")
+]
 WideOption: TypeAlias = Annotated[bool, typer.Option("--wide", help="All columns, nothing shortened or cut.")]
 
 

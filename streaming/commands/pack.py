@@ -25,7 +25,7 @@ class Store(StrEnum):
 def pack(
     *,
     out: Annotated[Path, path_option("Folder to write to.")],
-    store: Annotated[Store | None, typer.Option(help="Pack the jars of this store, too.")] = None,
+    store: Annotated[Store | None, typer.Option(metavar="s3", help="Pack the jars of this store, too.")] = None,
 ) -> None:
     """Write the files for spark-submit: the code as a zip, an entry file, Spark's jars.
 

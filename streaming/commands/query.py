@@ -39,7 +39,9 @@ def query(
     group: GroupOption = None,
     topic: Annotated[str | None, typer.Option(metavar="TOPIC", help="The topic, where a question needs one.")] = None,
     queue: Annotated[int | None, typer.Option(metavar="NUMBER", min=-1, help="The queue (partition).")] = None,
-    limit: Annotated[int | None, typer.Option("--limit", "-n", min=1, help="Maximum number of rows.")] = None,
+    limit: Annotated[
+        int | None, typer.Option("--limit", "-n", metavar="N", min=1, help="Maximum number of rows.")
+    ] = None,
     sql: Annotated[
         str | None,
         typer.Option(metavar="DIALECT", help="Print the SQL for duckdb, spark or trino instead, to run it elsewhere."),

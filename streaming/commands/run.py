@@ -62,13 +62,15 @@ def run(
     allowed_lateness: Annotated[
         str | None, typer.Option(metavar="SPAN", help="How far events may be out of order, e.g. 2s.")
     ] = None,
-    max_files_per_batch: Annotated[int | None, typer.Option(help="Files of --events in one batch, at most.")] = None,
+    max_files_per_batch: Annotated[
+        int | None, typer.Option(metavar="N", help="Files of --events in one batch, at most.")
+    ] = None,
     metrics_port: Annotated[
         int | None,
-        typer.Option(min=0, max=65_535, help="Serve metrics of the job at this port of this machine."),
+        typer.Option(metavar="N", min=0, max=65_535, help="Serve metrics of the job at this port of this machine."),
     ] = None,
     shards: Annotated[
-        int | None, typer.Option(help="Number of state shards; fixed for the life of a checkpoint.")
+        int | None, typer.Option(metavar="N", help="Number of state shards; fixed for the life of a checkpoint.")
     ] = None,
 ) -> None:
     """Watch consumer groups: read events, decide rebalances, write the Delta tables.

@@ -14,7 +14,9 @@ from streaming.commands.options import ConfigOption, TablesOption, reader_settin
 def serve(
     tables: TablesOption = None,
     host: Annotated[str | None, typer.Option(metavar="ADDRESS", help="Address to listen at.")] = None,
-    port: Annotated[int | None, typer.Option(min=0, max=65_535, help="Port to listen at; 0 = a free one.")] = None,
+    port: Annotated[
+        int | None, typer.Option(metavar="N", min=0, max=65_535, help="Port to listen at; 0 = a free one.")
+    ] = None,
     config: ConfigOption = None,
 ) -> None:
     """Serve pages, an API and tools for agents (at /mcp) over the tables, until Ctrl-C.

@@ -12,7 +12,7 @@ from streaming.commands.pack import Store
 
 def setup(
     *,
-    store: Annotated[Store | None, typer.Option(help="Fetch the jars of this store, too.")] = None,
+    store: Annotated[Store | None, typer.Option(metavar="s3", help="Fetch the jars of this store, too.")] = None,
     class_archive: Annotated[
         bool,
         typer.Option(

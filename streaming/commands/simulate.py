@@ -17,26 +17,30 @@ USAGE_EXIT = 2
 
 def simulate(
     out: Annotated[Path, path_option("Folder for events/*.jsonl and truth.jsonl.")],
-    seed: Annotated[int, typer.Option(help="Random seed: the same seed gives the same bytes.")] = 1,
-    duration: Annotated[str, typer.Option(help="Duration of the fleet: 90s, 10m, 2h.")] = "10m",
-    clusters: Annotated[int, typer.Option(min=1, help="Kafka, RocketMQ, MetaQ in turn.")] = 3,
-    groups: Annotated[int, typer.Option(min=1, help="Over all clusters.")] = 24,
+    seed: Annotated[int, typer.Option(metavar="N", help="Random seed: the same seed gives the same bytes.")] = 1,
+    duration: Annotated[str, typer.Option(metavar="DURATION", help="Duration of the fleet: 90s, 10m, 2h.")] = "10m",
+    clusters: Annotated[int, typer.Option(metavar="N", min=1, help="Kafka, RocketMQ, MetaQ in turn.")] = 3,
+    groups: Annotated[int, typer.Option(metavar="N", min=1, help="Over all clusters.")] = 24,
     members: Annotated[
-        int | None, typer.Option(min=1, help="Over all groups, approximately. Default: eight per group.")
+        int | None, typer.Option(metavar="N", min=1, help="Over all groups, approximately. Default: eight per group.")
     ] = None,
-    speed: Annotated[float, typer.Option(min=0.01, help="Factor on the rate of events; 1 = as usual.")] = 1.0,
+    speed: Annotated[
+        float, typer.Option(metavar="N", min=0.01, help="Factor on the rate of events; 1 = as usual.")
+    ] = 1.0,
     disorder: Annotated[
-        float, typer.Option(min=0.0, help="Late, repeated and missing events: 0 none, 1 as usual.")
+        float, typer.Option(metavar="N", min=0.0, help="Late, repeated and missing events: 0 none, 1 as usual.")
     ] = 1.0,
     short_sessions: Annotated[
         bool, typer.Option("--short-sessions", help="Members report session timeouts of seconds: crashes show soon.")
     ] = False,
     live: Annotated[bool, typer.Option("--live", help="Write events as they happen, until stopped or --for.")] = False,
-    until: Annotated[str | None, typer.Option("--for", help="Stop a live simulation after this time.")] = None,
+    until: Annotated[
+        str | None, typer.Option("--for", metavar="DURATION", help="Stop a live simulation after this time.")
+    ] = None,
     load: Annotated[
         bool, typer.Option("--load", help="Only joins and heartbeats of a huge fleet, for measurements.")
     ] = False,
-    rounds: Annotated[int, typer.Option(min=0, help="With --load: number of heartbeats per member.")] = 3,
+    rounds: Annotated[int, typer.Option(metavar="N", min=0, help="With --load: number of heartbeats per member.")] = 3,
     as_json: Annotated[bool, typer.Option("--json", help="Print a summary in JSON.")] = False,
 ) -> None:
     """Write the events of a simulated fleet, and separately the truth: each rebalance that must be found."""

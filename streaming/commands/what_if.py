@@ -38,7 +38,7 @@ def what_if(
     group: Annotated[str, typer.Option("--group", "-g", metavar="GROUP", help="The group.")],
     cluster: ClusterOption = None,
     at: TimeOption = None,
-    add: Annotated[int, typer.Option(min=0, max=10_000, help="New members.")] = 0,
+    add: Annotated[int, typer.Option(metavar="N", min=0, max=10_000, help="New members.")] = 0,
     like: Annotated[
         str | None, typer.Option(metavar="MEMBER", help="New members subscribe like this one. Default: like most.")
     ] = None,

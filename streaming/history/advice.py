@@ -23,8 +23,8 @@ _FAIR, _GOOD = 5, 20
 # Means differ by this much without anything having changed: the time that counts begins with a rebalance.
 _LEAST_IDLE: Final = 0.05
 
-# What is fixed for every group; strategies of its system come beside these. A text that means nothing for a group, or
-# for this release, is not tried.
+# What is fixed for every group, the smaller change first; strategies of its system come beside these. A text that means
+# nothing for a group, or for this release, is not tried.
 POLICIES: Final = (
     *("static", "graceful", "session_timeout=30s", "session_timeout=60s", "session_timeout=2m"),
     *("join_delay=3s", "join_delay=10s", "static + session_timeout=60s", "protocol=cooperative"),
@@ -93,7 +93,7 @@ def group_advice(rows: Sequence[Row]) -> GroupAdvice:
     elif recorded.get("move_pause_ms") is None and recorded.get("move_repeated_messages") is None:
         unknown = "what a moved queue costs this group was never measured: no saving can be named"
     found = [advice for row in policies if (advice := _advice(recorded, row)) is not None]
-    found.sort(key=lambda advice: (-(advice.saved_pause_ms or 0), -(advice.saved_repeated or 0), advice.policy))
+    found.sort(key=_rank)
     return GroupAdvice(recorded, found, len(policies), unknown)
 
 
@@ -126,6 +126,12 @@ def _advice(recorded: Row, row: Row) -> Advice | None:
         sure=sure,
         sure_because=because,
     )
+
+
+def _rank(advice: Advice) -> tuple[object, ...]:
+    """Return what sorts the largest saving first; of those that save as much, the smallest change."""
+    place = POLICIES.index(advice.policy) if advice.policy in POLICIES else len(POLICIES)
+    return -(advice.saved_pause_ms or 0), -(advice.saved_repeated or 0), place, advice.policy
 
 
 def _saved(fewer_moves: int, each: float | None) -> int | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import subprocess
 import sys
@@ -32,6 +33,12 @@ def test_an_example_is_one_of_its_command_and_is_understood(name: str, line: str
     for part in name.split():
         command = command.commands[part]
     command.make_context(name, arguments[len(name.split()) :])
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_help_names_values_and_not_types(name: str) -> None:
+    shown = CliRunner().invoke(app, [*name.split(), "--help"]).output
+    assert [line for line in shown.splitlines() if re.match(r"\s+-.*<\w+( range)?>", line)] == []
 
 
 def test_help_ends_with_examples_each_on_its_line() -> None:
