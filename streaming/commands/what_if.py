@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+import textwrap
 from contextlib import redirect_stdout
 from typing import TYPE_CHECKING, Annotated
 
@@ -130,7 +131,6 @@ def _queues_of(texts: list[str]) -> dict[str, int]:
 
 
 def _show(given: Foresight, at_ms: int | None, when: str, *, as_json: bool, is_wide: bool) -> None:
-    from streaming.terminal.escape import printable
     from streaming.terminal.format import queues_text
     from streaming.terminal.member_names import brief_id
     from streaming.terminal.output import Shown, field, name_field, write_json_lines
@@ -140,7 +140,7 @@ def _show(given: Foresight, at_ms: int | None, when: str, *, as_json: bool, is_w
     if as_json:
         write_json_lines([answer_row(given, at_ms)])
         return
-    sys.stdout.write(f"{printable(headline(given, when))}\n\n")
+    sys.stdout.write(f"{_wrapped(headline(given, when))}\n")
     columns = [
         name_field("CONSUMER-ID", "member_id", brief_id),
         field("GROUP-INSTANCE-ID", "instance_id", is_wide=True),
@@ -159,7 +159,14 @@ def _show(given: Foresight, at_ms: int | None, when: str, *, as_json: bool, is_w
         columns = [name_field("FROM", "from", brief_id), name_field("TO", "to", brief_id)]
         columns += [field("#MOVED", "number"), field("MOVED", "queues")]
         _show_few(moves, columns, "pairs of members", is_wide=is_wide)
-    sys.stdout.write("\n" + "".join(f"{printable(line)}\n" for line in lines(given)))
+    sys.stdout.write("\n" + "".join(map(_wrapped, lines(given))))
+
+
+def _wrapped(line: str) -> str:
+    from streaming.terminal.escape import printable
+
+    indent = "    " if line.startswith(" ") else "  "
+    return textwrap.fill(printable(line), 80, subsequent_indent=indent, break_on_hyphens=False) + "\n"
 
 
 def _show_few(rows: Sequence[Row], columns: Sequence[Shown], what: str, *, is_wide: bool) -> None:

@@ -40,6 +40,7 @@ class Foresight(NamedTuple):
         pauses: For how long the stopped queues stand, in each rebalance; None if the group has shown none.
         repeated, waiting: Messages, over all rebalances. waiting_source: What ``waiting`` is from; empty if unknown.
         noticed_after_ms: For how long nobody notices lost members: their session timeouts; None if none are lost.
+        is_notice_measured: Whether ``pauses`` has that time in it: it is from outages of queues, not from phases.
         alternatives: What it does under other ids. assumes: Sentences on what is assumed, and what differs if it is
             otherwise.
     """
@@ -54,6 +55,7 @@ class Foresight(NamedTuple):
     waiting: Measured | None
     waiting_rate: float | None
     noticed_after_ms: int | None
+    is_notice_measured: bool
     alternatives: list[Alternative]
     assumes: list[str]
 
@@ -121,6 +123,7 @@ def answer(reader: Reader, found: FoundGroup, wish: Wish, config: CoreConfig, at
         waiting=waiting,
         waiting_rate=None if waiting is None or costs.waiting is not None else rate,
         noticed_after_ms=_noticed_after_ms(found, change, config),
+        is_notice_measured=pauses is not None and pauses is costs.outage_ms,
         alternatives=others,
         assumes=[*drift, *_assumes(found, change, prediction), *_tried(prediction, others, config)],
     )
@@ -256,7 +259,9 @@ def _tried(prediction: Prediction, found: Sequence[Alternative], config: CoreCon
 def _differing(prediction: Prediction, others: list[Alternative], config: CoreConfig) -> str:
     moves = [len(each.prediction.moved) for each in others]
     spreads = [figures_of(each.prediction.after, config).balance.spread for each in others]
-    return f"other queues move, {_range(moves)} instead of {len(prediction.moved)}, with a spread of {_range(spreads)}"
+    number = _range(moves)
+    many = "as many" if number == str(len(prediction.moved)) else f"{number} instead of {len(prediction.moved)}"
+    return f"other queues move, {many}, with a spread of {_range(spreads)}"
 
 
 def _range(numbers: list[int]) -> str:

@@ -13,6 +13,7 @@ from udfs.model.first_few import first_few
 
 # Names in a sentence; --wide shows all.
 _FEW: Final = 10
+_EXACT: Final = 10  # messages a second: fewer have a decimal
 _STEPS: Final = {
     "strategy": "the other strategy is taken into use",
     "change": "the change",
@@ -124,8 +125,9 @@ def _standstill(given: Foresight) -> list[str]:
     if given.noticed_after_ms is not None:
         lost = [queue for queue, old, _ in prediction.moved if set(old) & set(given.change.lost)]
         span = span_of_time(given.noticed_after_ms)
+        when = "of it" if given.is_notice_measured else "before that"
         sentences.append(
-            f"  before that, the {count(len(lost), 'queue')} of lost members: up to {span}, until sessions expire"
+            f"  {when}, the {count(len(lost), 'queue')} of lost members: up to {span}, until sessions expire"
         )
     return sentences
 
@@ -133,14 +135,13 @@ def _standstill(given: Foresight) -> list[str]:
 def _repeated(given: Foresight) -> str:
     if given.repeated is None:
         return "unknown: no rebalance of this group shows it"
-    return f"{given.repeated.number_text()} messages"
+    return given.repeated.messages_text()
 
 
 def _waiting(given: Foresight) -> str:
     if given.waiting is None:
         return "unknown: no rebalance of this group shows it, and no rate of commits with an outage"
     if given.waiting_rate is None:
-        return f"{given.waiting.number_text()} messages"
-    least, middle, most = map(round, given.waiting[:3])
-    rate = f"{given.waiting_rate:.1f} messages committed a second"
-    return f"about {middle} ({least} to {most}) messages, from {rate} and the outage"
+        return given.waiting.messages_text()
+    rate = f"{round(given.waiting_rate):,}" if given.waiting_rate >= _EXACT else f"{given.waiting_rate:.1f}"
+    return given.waiting.messages_text(f"if {rate} arrive each second, as are committed")

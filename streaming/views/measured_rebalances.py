@@ -52,9 +52,10 @@ class Measured(NamedTuple):
         least, middle, most = map(span_of_time, whole)
         return f"{middle} ({least} to {most}, {self.source})"
 
-    def number_text(self) -> str:
-        """Return the range of numbers."""
-        return f"about {round(self.middle)} ({round(self.least)} to {round(self.most)}, {self.source})"
+    def messages_text(self, source: str | None = None) -> str:
+        """Return the range of numbers of messages, and what they are from: rebalances, unless it is another source."""
+        numbers = f"{round(self.least):,} to {round(self.most):,}"
+        return f"about {count(round(self.middle), 'message')} ({numbers}, {source or self.source})"
 
     @property
     def row(self) -> dict[str, Any]:

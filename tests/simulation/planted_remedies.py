@@ -53,7 +53,7 @@ class Lives:
         self._numbers = count(1)
         self._timeout_ms, self._topics = timeout_ms, topics
         self._done: list[Life] = []
-        self._now = {name: self._begun(name, 1_000 + 700 * place) for place, name in enumerate(names)}
+        self._now = {name: self._begun(name, SECOND) for name in names}
 
     def _begun(self, name: str, since: int) -> Life:
         return Life(name, f"{name}-{next(self._numbers)}", since, None, False, self._topics, self._timeout_ms)

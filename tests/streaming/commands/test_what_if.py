@@ -83,12 +83,13 @@ def test_a_new_member_is_foreseen_by_name_with_what_it_costs(planned: Path) -> N
         "b": ["stays", "2", "1", "t(2)"],
         "new-1": ["new", "-", "1", "t(3)"],
     }
-    text = "\n".join(lines)
-    assert "b     new-1  1       t(3)" in text
+    assert "b     new-1  1       t(3)" in lines
+    assert max(map(len, lines)) <= 80
+    text = " ".join(" ".join(lines).split())
     assert "Moves: 1 of 4 queues move" in text
     assert "Spread: 0 before, 1 after (t 0 -> 1)" in text
     assert "Stands still: all 4 queues of all members: 2.0 s (2.0 s to 2.0 s, from 1 rebalance of this group)" in text
-    assert "Read twice: about 30 (30 to 30, from 1 rebalance of this group) messages" in text
+    assert "Read twice: about 30 messages (30 to 30, from 1 rebalance of this group)" in text
     assert "Waiting: unknown" in text
     assert "sort before all others: other queues move, 3 instead of 1, with a spread of 1" in text
 
@@ -137,7 +138,7 @@ def test_all_strategies_are_compared(planned: Path) -> None:
 def test_a_strategy_has_the_settings_that_were_set_for_the_group(planned: Path) -> None:
     result = run(planned, "what-if", "-g", "ring", "--add", "1")
     assert result.exit_code == 0, result.stderr
-    assert result.stdout.startswith(
+    assert " ".join(result.stdout.split()).startswith(
         "ring in rocketmq now (rocketmq.CONSISTENT_HASH, 3 members, 9 queues): 1 new member"
     )
 
@@ -181,7 +182,7 @@ def test_where_the_cluster_is_blind_the_group_is_as_last_known(planned: Path, tm
     leave_silent_sign(tmp_path / "tables", "kafka", known_until=T0)
     answer = run(tmp_path / "tables", "what-if", "-g", "orders", "--add", "1")
     assert answer.stdout.startswith("orders in kafka as last known (")
-    assert "In doubt: the group is as last known, because kafka is blind since 2026-03-01T00:00:00Z:" in answer.stdout
+    assert "In doubt: the group is as last known, because kafka is blind since" in answer.stdout
     assert answer.stderr.startswith("kafka is blind since 2026-03-01T00:00:00Z:")
     past = run(tmp_path / "tables", "what-if", "-g", "orders", "--add", "1", "--at", "2026-03-01T00:03:30Z")
     assert (past.stdout.startswith("orders in kafka at 2026-03-01T00:03:30"), past.stderr) == (True, "")

@@ -38,8 +38,8 @@ def test_messages_count_for_each_queue_that_got_an_owner() -> None:
     found = costs_of(rows, with_expiries=False)
     assert found.repeated == Measured(4, 7, 10, 2, 1)
     assert found.waiting is None
-    assert found.repeated.times(3).number_text() == (
-        "about 21 (12 to 30, from 2 rebalances of this group, 1 of them estimated)"
+    assert found.repeated.times(3).messages_text() == (
+        "about 21 messages (12 to 30, from 2 rebalances of this group, 1 of them estimated)"
     )
 
 
