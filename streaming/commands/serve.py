@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import sys
 from contextlib import closing
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from streaming.commands.options import ConfigOption, TablesOption, reader_settings
+
+if TYPE_CHECKING:
+    from streaming.settings.locations import Location
 
 
 def serve(
@@ -43,6 +46,7 @@ def serve(
 
         hook = AnnotationHook(token, taker(settings))
     with answering():
+        _note_absence(settings.job.tables)
         status = AlertsStatus()
         server = DashboardServer(
             settings.job.tables,
@@ -53,6 +57,7 @@ def serve(
             near=near,
             hook=hook,
             tools=ToolSettings.of(settings),
+            must_exist=False,
         )
     # The server passes a signal on to the previous handler: alerts finish sending, and then the process ends.
     stop = StopRequest()
@@ -63,6 +68,20 @@ def serve(
         alerts.in_background(settings.job.tables, settings.alerts, settings.widespread, status, near),
     ):
         server.run(lambda: stop.is_requested, lambda: _announce(server.url))
+
+
+def _note_absence(root: Location) -> None:
+    """Say that there are no tables yet: the job that writes them may start later, and a name may be mistyped."""
+    from streaming.tables.errors import NoTablesError
+    from streaming.tables.location import table_uri
+    from streaming.views.reader import Reader
+
+    # A catalogue is refused: nothing will ever be there.
+    table_uri(root, "groups")
+    try:
+        Reader(root)
+    except NoTablesError as error:
+        sys.stderr.write(f"{error} Until they are there, the pages say that nothing is known.\n")
 
 
 def _announce(url: str) -> None:

@@ -36,7 +36,9 @@ def serving(tables: Location) -> Iterator[str]:
         try:
             assert process.stderr is not None
             line = process.stderr.readline()
-            assert line.startswith("pages: http://127.0.0.1:"), line + process.stderr.read()
+            while not line.startswith("pages: http://127.0.0.1:"):
+                assert "holds no tables of the monitor yet" in line, line + process.stderr.read()
+                line = process.stderr.readline()
             yield line.split()[1]
         finally:
             process.send_signal(signal.SIGTERM)
@@ -81,8 +83,18 @@ def test_tables_on_a_store_are_served_like_those_on_a_disk_and_followed(
             time.sleep(0.2)
 
 
-def test_a_folder_without_tables_is_refused(tmp_path: Path, complaint: Callable[..., str]) -> None:
-    assert "no tables" in complaint("serve", "--tables", str(tmp_path))
+def test_before_there_are_tables_nothing_is_known_and_then_they_are_shown(tmp_path: Path) -> None:
+    with serving(tmp_path) as url:
+        assert "Nothing is known yet" in fetched(url).text
+        write_story(tmp_path)
+        deadline = time.monotonic() + _DEADLINE_S
+        while "orders" not in fetched(f"{url}api/v1/groups").text:
+            assert time.monotonic() < deadline
+            time.sleep(0.2)
+
+
+def test_a_catalogue_is_refused_because_only_spark_reads_it(complaint: Callable[..., str]) -> None:
+    assert "is a schema of Spark's catalogue" in complaint("serve", "--tables", "main.monitor")
 
 
 def test_an_address_for_others_without_a_token_is_refused(tmp_path: Path, complaint: Callable[..., str]) -> None:
