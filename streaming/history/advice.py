@@ -27,7 +27,7 @@ _LEAST_IDLE: Final = 0.05
 # nothing for a group, or for this release, is not tried.
 POLICIES: Final = (
     *("static", "graceful", "session_timeout=30s", "session_timeout=60s", "session_timeout=2m"),
-    *("join_delay=3s", "join_delay=10s", "static + session_timeout=60s", "protocol=cooperative"),
+    *("join_delay=3s", "join_delay=10s", "static + session_timeout=60s"),
 )
 
 
@@ -101,10 +101,12 @@ def _advice(recorded: Row, row: Row) -> Advice | None:
     fewer_moves = recorded["queues_moved"] - row["queues_moved"]
     fewer_stops = recorded["queues_stopped"] - row["queues_stopped"]
     pause = _saved(fewer_stops, recorded["move_pause_ms"])
+    if pause is not None:
+        pause -= row["waiting_pause_ms"] or 0
     repeated = _saved(fewer_moves, recorded["move_repeated_messages"])
     share = fewer_stops / recorded["queues_stopped"] if recorded["queues_stopped"] else 0.0
     is_worth = (pause or 0) >= LEAST_PAUSE_MS or (repeated or 0) >= LEAST_REPEATED
-    if share < LEAST_SHARE or not is_worth:
+    if share < LEAST_SHARE or not is_worth or (pause or 0) < 0:
         return None
     sure, because = _certainty(recorded)
     return Advice(

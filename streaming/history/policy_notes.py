@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from streaming.terminal.format import count, span_of_time
@@ -15,8 +15,14 @@ from udfs.model.systems import SYSTEMS, System, is_server_side
 _FEW: Final = 5
 
 
-def notes_of(policy: Policy, lived: Lived | None, system: System) -> Iterator[str]:
-    """Yield what is to be said beside the figures of a policy."""
+def notes_of(
+    policy: Policy, lived: Lived | None, system: System, waits_ms: Sequence[int] | None = None
+) -> Iterator[str]:
+    """Yield what is to be said beside the figures of a policy.
+
+    Args:
+        waits_ms: For how long rebalances waited for silent members; None if that is not computed.
+    """
     if is_server_side(policy.strategy):
         yield "topics whose ids no table has are ordered by their names, which decides who gets which"
     if lived is None:
@@ -24,7 +30,7 @@ def notes_of(policy: Policy, lived: Lived | None, system: System) -> Iterator[st
     members = policy.members
     if members.static or members.session_timeout_ms is not None:
         yield from _of_timeouts(policy, lived)
-        yield "queue-pause has no part for the time in which others wait for a member that is silent"
+        yield from _of_waits(waits_ms, system)
     if members.is_graceful:
         if lived.kills:
             yield f"{count(lived.kills, 'kill')} became leaves, each right after the member's last heartbeat"
@@ -56,6 +62,16 @@ def _of_timeouts(policy: Policy, lived: Lived) -> Iterator[str]:
             f"{count(lived.earlier, 'departure')} would have been noticed earlier; whether others were silent for"
             f" {timeout} no table has, so there may be more"
         )
+
+
+def _of_waits(waits_ms: Sequence[int] | None, system: System) -> Iterator[str]:
+    if waits_ms:
+        yield (
+            f"{count(len(waits_ms), 'rebalance')} would have waited for silent members, for"
+            f" {span_of_time(max(waits_ms))} at the longest: all queues stand still meanwhile"
+        )
+    elif waits_ms is None and SYSTEMS[system].coordinator_assigns:
+        yield "queue-pause has no part for the time in which others wait for a member that is silent"
 
 
 def excluded_notes(reasons: Iterable[str | None]) -> Iterator[str]:

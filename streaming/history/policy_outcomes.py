@@ -32,6 +32,7 @@ class PolicyOutcome(NamedTuple):
             queue, and the difference between the most and the fewest queues of a member; None if never known.
         queue_pause_ms: Sum over all queues, as far as it is known; None if it is not. pause_estimate_ms: Stopped queues
             times what one stood still, also as recorded; None if one of them is unknown.
+        waiting_pause_ms: The part of both of queues that stand still while rebalances wait for silent members.
         pause_unknown: How many rebalances that moved queues have no measured pause. gone: Ids of recorded rebalances
             that would not have been. added: Times of rebalances that were not. notes: Sentences on what the policy did
             to members, and on what the tables cannot tell of it.
@@ -45,6 +46,7 @@ class PolicyOutcome(NamedTuple):
     spread: float | None
     queue_pause_ms: int | None = None
     pause_estimate_ms: int | None = None
+    waiting_pause_ms: int = 0
     pause_unknown: int = 0
     gone: tuple[str, ...] = ()
     added: tuple[int, ...] = ()
@@ -122,7 +124,8 @@ def outcomes_of(rows: GroupRows, policies: Sequence[str], config: CoreConfig, un
         outcomes.append(
             _outcome(text, again)._replace(
                 stopped=stopped,
-                queue_pause_ms=(estimate := estimated(pause_each, stopped)),
+                queue_pause_ms=(estimate := estimated(pause_each, stopped, waited := past.waited(again))),
+                waiting_pause_ms=waited,
                 pause_estimate_ms=estimate,
                 gone=tuple(row["rebalance_id"] for row in recorded if row["event_time"] not in times),
                 added=tuple(sorted(times - before)),
@@ -165,10 +168,11 @@ class _Past:
             rows = [{name: getattr(row, name) for name in names} for row in found.replayed.rebalances]
             return self._within(rows), notes_of(policy, found.lived, self._history.system)
         generations, done = self._reported.under(policy)
-        rows = [{name: getattr(row, name) for name in (*names, "queues_stopped", "undecided")} for row in generations]
-        within = self._within(rows)
-        notes = [*notes_of(policy, done, self._history.system), *undecided_notes(row["undecided"] for row in within)]
-        return within, iter(notes)
+        more = (*names, "queues_stopped", "waited_ms", "undecided")
+        within = self._within([{name: getattr(row, name) for name in more} for row in generations])
+        waits = [row["waited_ms"] for row in within if row["waited_ms"]]
+        notes = notes_of(policy, done, self._history.system, waits)
+        return within, itertools.chain(notes, undecided_notes(row["undecided"] for row in within))
 
     def _within(self, rows: Sequence[Row]) -> list[Row]:
         kept = [row for row in rows if _is_within(row["event_time"], self._since, self._until_ms)]
@@ -211,6 +215,11 @@ class _Past:
         """Return how many queues paused: of reported groups all that stood still, else those that moved."""
         return sum(row["queues_moved" if self._reported is None else "queues_stopped"] or 0 for row in rows)
 
+    @staticmethod
+    def waited(rows: Sequence[Row]) -> int:
+        """Return the queue-pause of the time in which rebalances waited for silent members."""
+        return sum(row.get("waited_ms", 0) * (row.get("queues_stopped") or 0) for row in rows)
+
     def pause_of_each(self, recorded: Sequence[Row]) -> Measured | None:
         """Return for how long a queue stood still in rebalances."""
         pauses = [
@@ -232,9 +241,9 @@ def _outcome(policy: str | None, rows: Sequence[Row]) -> PolicyOutcome:
     )
 
 
-def estimated(each: Measured | None, number: int | None) -> int | None:
-    """Return what so many queues cost, by the median of one; None if one of the two is unknown."""
-    return None if each is None or number is None else round(each.times(number).middle)
+def estimated(each: Measured | None, number: int | None, more: int = 0) -> int | None:
+    """Return what so many queues cost, by the median of one, and what is more; None if one of the two is unknown."""
+    return None if each is None or number is None else round(each.times(number).middle) + more
 
 
 def _mean(rows: Sequence[Row], name: str) -> float | None:

@@ -148,6 +148,7 @@ def _figures(found: PolicyOutcomes, outcome: PolicyOutcome, costs: _Costs) -> Ro
         "queues_moved": outcome.moved,
         "queues_stopped": outcome.stopped,
         "queue_pause_ms": outcome.queue_pause_ms,
+        "waiting_pause_ms": outcome.waiting_pause_ms,
         "repeated_messages": repeated,
         "queue_outage_max_ms": costs.outage_ms if is_recorded else None,
         "idle_members": outcome.idle,

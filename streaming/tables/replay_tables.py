@@ -80,6 +80,11 @@ REPLAY_GROUPS = Table(
             " that do so, else those that moved",
         ),
         Column("queue_pause_ms", LONG, "Queue-pause, summed as far as it is known; under a policy an estimate"),
+        Column(
+            "waiting_pause_ms",
+            LONG,
+            "Part of it under a policy: queues that stand still while rebalances wait for silent members",
+        ),
         Column("repeated_messages", LONG, "Messages read twice, summed as far as known; under a policy an estimate"),
         Column("queue_outage_max_ms", LONG, "Longest outage of a queue, at most; null = unknown, as under a policy"),
         Column("idle_members", REAL, "Mean over time of the members without queues"),

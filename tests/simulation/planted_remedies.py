@@ -73,28 +73,21 @@ class Lives:
         return [*self._done, *self._now.values()]
 
 
-def deploys(chance: random.Random) -> World:
+def deploys(chance: random.Random, timeout_ms: int = 45_000, away_ms: tuple[int, int] = (4_000, 20_000)) -> World:
     """Several times a day each process is closed and started again, one after the other."""
     names = clients(chance)
-    lives = Lives(names, timeout_ms=45_000)
+    lives = Lives(names, timeout_ms)
     for number in range(chance.randint(4, 6)):
         at = (number + 1) * 3 * HOUR + chance.randrange(HOUR)
         for name in names:
-            at = lives.away(name, at, chance.randrange(4_000, 20_000), is_killed=False)
+            at = lives.away(name, at, chance.randrange(*away_ms), is_killed=False)
             at += chance.randrange(20_000, 60_000)
     return World(lives.all, [(0, "t", chance.randint(12, 36))], chance.choice(("range", "sticky")))
 
 
 def slow_deploys(chance: random.Random) -> World:
     """Processes come back after longer than their session lasts."""
-    names = clients(chance)
-    lives = Lives(names, timeout_ms=10_000)
-    for number in range(chance.randint(4, 6)):
-        at = (number + 1) * 3 * HOUR + chance.randrange(HOUR)
-        for name in names:
-            at = lives.away(name, at, chance.randrange(15_000, 50_000), is_killed=False)
-            at += chance.randrange(20_000, 60_000)
-    return World(lives.all, [(0, "t", chance.randint(12, 36))], chance.choice(("range", "sticky")))
+    return deploys(chance, timeout_ms=10_000, away_ms=(15_000, 50_000))
 
 
 def short_timeouts(chance: random.Random) -> World:

@@ -14,6 +14,7 @@ from streaming.tables.schema import Row
 def row(policy: str | None, **more: Any) -> Row:
     """Return a row of a group that moved 100 queues in 20 rebalances, each of which stood for a second."""
     figures = {"rebalances": 20, "queues_moved": 100, "queue_pause_ms": 90_000, "repeated_messages": 5_000}
+    figures["waiting_pause_ms"] = 0
     means = {"idle_members": 0.0, "spread": 1.0, "queue_outage_max_ms": None}
     each = {"move_pause_ms": 1_000, "move_repeated_messages": 50.0, "measured_rebalances": 20}
     changed = {"gone_rebalances": 0, "gone_rebalance_ids": [], "added_rebalances": 0, "not_reproduced": 0, "notes": []}
@@ -39,6 +40,10 @@ RECORDED = row(None)
         # Less than a tenth of the moves is nothing, however much it is.
         ({"move_pause_ms": 60_000}, {"queues_moved": 90}, (600_000, 500)),
         ({"move_pause_ms": 60_000}, {"queues_moved": 91}, None),
+        # While rebalances wait for silent members all queues stand still.
+        ({}, {"queues_moved": 20, "waiting_pause_ms": 20_000}, (60_000, 4_000)),
+        ({"move_repeated_messages": None}, {"queues_moved": 20, "waiting_pause_ms": 20_001}, None),
+        ({}, {"queues_moved": 20, "waiting_pause_ms": 80_001}, None),
         # As many moves, or more, save nothing, whatever the sums say: one is measured, the other a median.
         ({"queue_pause_ms": 9_000_000}, {"queue_pause_ms": 100_000}, None),
         ({}, {"queues_moved": 150}, None),

@@ -319,17 +319,23 @@ def test_who_is_silent_holds_up_what_others_begin_until_its_session_is_over_or_i
         Life("c", "c-1", 15_000, 18_000, False, ("t",)),
         Life("d", "d-1", 60_000, None, False, ("t",)),
     ]
-    for back_at, expected in (
-        (None, [(1_000, 1), (2_000, 2), (40_000, 1), (60_000, 2)]),
+    for back_at, waited_ms, expected in (
+        # What c began at 15 s waits until the session of b is over; c has left again then.
+        (None, 25_000, [(1_000, 1), (2_000, 2), (40_000, 1), (60_000, 2)]),
         # Nobody is there who was not before, but what was begun is completed.
-        (25_000, [(1_000, 1), (2_000, 2), (25_000, 2), (60_000, 3)]),
+        (25_000, 10_000, [(1_000, 1), (2_000, 2), (25_000, 2), (60_000, 3)]),
         # The nearest case: nobody else begins anything.
-        (12_000, [(1_000, 1), (2_000, 2), (15_000, 3), (18_000, 2), (60_000, 3)]),
+        (12_000, 0, [(1_000, 1), (2_000, 2), (15_000, 3), (18_000, 2), (60_000, 3)]),
     ):
         back = [] if back_at is None else [away._replace(member_id="b-2", since=back_at, until=None)]
         rows = tables_of(World([*lives, *back], [(0, "t", 6)], "range"))
         generations, _ = reported(rows, core_config()).under(policy_of("static=b+session_timeout=30s", rows))
         assert [(row.event_time - T0, row.members_after) for row in generations] == expected, back_at
+        assert sum(row.waited_ms for row in generations) == waited_ms, back_at
+        (outcome,) = outcomes_of(rows, ["static=b+session_timeout=30s"], core_config(), None).outcomes[1:]
+        note = "1 rebalance would have waited for silent members"
+        assert outcome.waiting_pause_ms == 6 * waited_ms
+        assert any(text.startswith(note) for text in outcome.notes) == bool(waited_ms), outcome.notes
 
 
 @pytest.mark.slow

@@ -34,6 +34,7 @@ class Generation(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         queues_moved: How many queues have another owner than the last one that they had. queues_stopped: How many with
             an owner nobody reads meanwhile. owners: Of each queue.
+        waited_ms: For how long these had stood before: an eager rebalance waits for silent members.
         undecided: Why the core does not decide it; the queues stay with the members that are there.
     """
 
@@ -47,6 +48,7 @@ class Generation(msgspec.Struct, frozen=True, kw_only=True):
     strategy: str | None
     owners: Owners
     undecided: str | None = None
+    waited_ms: int = 0
 
 
 class Scenario(msgspec.Struct, frozen=True, kw_only=True):
@@ -113,7 +115,7 @@ class GenerationDecider:
         following = dict(zip(times, [*times[1:], None], strict=True))
         at_time = {generation.time_ms: generation for generation in self._recorded}
         current = self._recorded[0]
-        is_owed = False
+        owed_since: int | None = None  # when it began that waits for silent members
         for time_ms in times:
             current = at_time.get(time_ms, current)
             now = _Situation.of(scenario, time_ms, _sized(current.topics, scenario.counts))
@@ -124,7 +126,10 @@ class GenerationDecider:
                 continue
             is_changed = before is None or now.differs(before)
             is_due = (
-                is_recorded or is_owed or time_ms in self._unexplained or (run.is_pending and time_ms in self._times)
+                is_recorded
+                or owed_since is not None
+                or time_ms in self._unexplained
+                or (run.is_pending and time_ms in self._times)
             )
             if not is_changed and not is_due:
                 continue
@@ -132,12 +137,13 @@ class GenerationDecider:
                 continue
             # The coordinator waits for every member to join again, until the session of one that is silent is over. It
             # waits for their rebalance timeout at most, five minutes by default; longer sessions are not met.
-            is_owed = not is_server_side(scenario.strategy) and any(
+            owed_since = time_ms if owed_since is None else owed_since
+            if not is_server_side(scenario.strategy) and any(
                 stay.is_there(time_ms) and stay.is_silent(time_ms) for stay in scenario.stays
-            )
-            if is_owed:
+            ):
                 continue
-            run.decide(now, current, scenario.strategy)
+            run.decide(now, current, scenario.strategy, time_ms - owed_since)
+            owed_since = None
             if is_recorded:
                 run.go_on_from(current)
             elif not self._follows(following[time_ms], at_time):
@@ -272,7 +278,7 @@ class _Run:
         queues = {queue for topic, infos in known.topics.items() for queue in keys_of(infos, known.system, topic)}
         return bool(queues - known.owners.keys()) and self.generations[-1].undecided is None
 
-    def decide(self, now: _Situation, recorded: RecordedGeneration, strategy: str | None) -> None:
+    def decide(self, now: _Situation, recorded: RecordedGeneration, strategy: str | None, waited_ms: int) -> None:
         """Decide one generation; in Kafka's newer protocol each member that departs or joins has one of its own."""
         self._last_owners = {
             queue: holders
@@ -296,7 +302,7 @@ class _Run:
             )
             here = set(self._known.member_ids)
             joined = [member.member_id for member in members if member.member_id not in here]
-            self._step(known, now.time_ms, joined)
+            self._step(known, now.time_ms, joined, waited_ms)
 
     def empty(self) -> None:
         """Forget all members and what they owned."""
@@ -323,7 +329,7 @@ class _Run:
         waiting = self._last_owners if recorded.strategy == COOPERATIVE else {}
         self._last_owners = waiting | owners
 
-    def _step(self, known: KnownGroup, time_ms: int, newest: Sequence[str]) -> None:
+    def _step(self, known: KnownGroup, time_ms: int, newest: Sequence[str], waited_ms: int = 0) -> None:
         before, undecided = self._known, None
         strategy: str | None
         try:
@@ -336,7 +342,7 @@ class _Run:
         moved = [queue for queue, holders in after.owners.items() if self._last_owners.get(queue, holders) != holders]
         figures = figures_of(after, self._config)
         given_up = sum(after.owners.get(queue) != holders for queue, holders in before.owners.items())
-        stopped = len(before.owners) if is_eager(after, strategy) else given_up
+        is_all = is_eager(after, strategy)
         waiting = self._last_owners if strategy == COOPERATIVE and after.members else {}
         self._last_owners = waiting | after.owners
         self._known = after
@@ -346,7 +352,8 @@ class _Run:
                 members_before=len(before.members),
                 members_after=len(after.members),
                 queues_moved=len(moved),
-                queues_stopped=stopped,
+                queues_stopped=len(before.owners) if is_all else given_up,
+                waited_ms=waited_ms if is_all else 0,
                 idle_members=figures.balance.idle,
                 spread=figures.balance.spread,
                 strategy=strategy if after.members else None,
