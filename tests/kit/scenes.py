@@ -34,6 +34,7 @@ SCENES = {
     "tests/live/test_outages.py": "outages in tests/corners",
     "tests/live/test_rocketmq_brokers.py::test_a_second_broker": "unit tests of routes without a broker",
     "tests/live/test_rocketmq_outages.py": "outages in tests/corners",
+    "tests/live/test_rocketmq_predictions.py": "the laws of policies, with groups of the core",
     "tests/live/test_several_clusters.py::test_one_complete_poll": "the job of two clusters",
     # RocketMQ 4.9, where 5.5 answers the same.
     **{
