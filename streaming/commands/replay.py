@@ -134,6 +134,10 @@ def _replay_one(
 
 def replay_many(settings: Settings, into: str | None, request: ReplayRequest) -> Row:
     """Replay many groups by a job of Spark, its progress on the terminal; return its finished row of ``replays``."""
+    from streaming.machine.logs import configure
+
+    # What py4j logs as its JVM ends is no news to a person who waits for figures.
+    configure("warning", settings.log.format)
     announce("loading Spark")
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
@@ -183,11 +187,12 @@ def _show_sums(replayed: Row) -> None:
         Shown("STOPPED", beside("queues_stopped")),
     ]
     show_rows(replayed["sums"], columns)
-    sys.stdout.write(
-        "\nIn brackets: what was recorded of the same groups. STOPPED are queues that stood still.\n"
-        "UNKNOWN groups have no figures; each has its reason in the table replay_groups, which has\n"
-        f"a row for each group and policy: WHERE replay_id = '{printable(replayed['replay_id'])}'.\n"
+    sys.stdout.write("\n")
+    _write_wrapped(
+        "In brackets: what was recorded of the same groups. STOPPED are queues that stood still. UNKNOWN groups have no"
+        " figures; each has its reason in the table replay_groups, which has a row for each group and policy:"
     )
+    sys.stdout.write(f"WHERE replay_id = '{printable(replayed['replay_id'])}'.\n")
 
 
 def _or_unknown(number: int | None) -> str:
@@ -235,10 +240,17 @@ def _show(found: PolicyOutcomes) -> None:
         Shown("QUEUE-PAUSE", pause),
     ]
     show_rows([outcome._asdict() for outcome in found.outcomes], columns, is_wide=False)
-    for line in _lines(found):
-        shown = textwrap.fill(printable(line), 80, subsequent_indent="  ", break_on_hyphens=False)
-        sys.stdout.write(f"\n{shown}")
     sys.stdout.write("\n")
+    for line in _lines(found):
+        _write_wrapped(line, "  ")
+
+
+def _write_wrapped(text: str, indent: str = "") -> None:
+    """Write a text at the width of a terminal; ``indent``: of all lines but the first."""
+    from streaming.terminal.escape import printable
+
+    shown = textwrap.fill(printable(text), 80, subsequent_indent=indent, break_on_hyphens=False)
+    sys.stdout.write(f"{shown}\n")
 
 
 def _lines(found: PolicyOutcomes) -> list[str]:

@@ -159,7 +159,7 @@ def _assumed(recorded: Row, row: Row) -> Iterator[str]:
             f" {count(recorded['measured_rebalances'], 'rebalance')} of this group"
         )
     if recorded["move_repeated_messages"] is not None:
-        yield f"{recorded['move_repeated_messages']:.0f} messages are read twice for one that moves: the median, too"
+        yield f"{recorded['move_repeated_messages']:,.0f} messages are read twice for one that moves: the median, too"
     if row["gone_rebalances"] or row["added_rebalances"]:
         yield "members come, go and fail as they did"
 
