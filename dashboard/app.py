@@ -21,7 +21,7 @@ from dashboard.mcp.mcp_endpoint import McpEndpoint
 from dashboard.mcp.source import Source, ToolSettings
 from dashboard.metrics import router as metrics_router
 from dashboard.metrics.file_sums import FileSums
-from dashboard.pages import job_columns, login, page_columns, question_pages, search_page, static_files
+from dashboard.pages import advice_pages, job_columns, login, page_columns, question_pages, search_page, static_files
 from dashboard.pages import page_routes as pages
 from dashboard.pages.errors import add_errors
 from dashboard.pages.templating import environment
@@ -46,6 +46,7 @@ _log = logger("dashboard")
 ROUTERS: Sequence[APIRouter] = (
     stream.router,
     pages.router,
+    advice_pages.router,
     question_pages.router,
     search_page.router,
     login.router,
@@ -73,8 +74,8 @@ def create_app(
     """Return the application over the tables below a folder.
 
     Routers find in ``request.app.state``: ``reading`` (access to the tables), ``settings``, ``metrics`` (settings of
-    metrics), ``sums`` (the metrics' cached sums of tables), ``budget_s`` (of a group and day), ``alerts``,
-    ``poller``, ``templates``.
+    metrics), ``sums`` (the metrics' cached sums of tables), ``budget_s`` (of a group and day), ``core`` (the
+    settings by which groups are decided), ``alerts``, ``poller``, ``templates``.
 
     Args:
         metrics, widespread: The sections of these names; None for their defaults.
@@ -115,6 +116,7 @@ def create_app(
     app.state.reading, app.state.settings, app.state.streams = reading, settings, 0
     app.state.metrics, app.state.sums = metrics or load().metrics, FileSums()
     app.state.budget_s = tools.check.queue_outage_s_per_day_critical
+    app.state.core = tools.core
     app.state.alerts = alerts or AlertsStatus()
     app.state.annotation_hook = hook
     app.state.templates = environment()

@@ -8,7 +8,8 @@ from typing import Any
 import pyarrow as pa
 
 from dashboard.questions.catalog import NUMBERS, PARAMETERS, TIMES, Question
-from dashboard.reading.listings import AT, SEARCH, SINCE, UNTIL, Listing
+from dashboard.reading.advice import ADVICE
+from dashboard.reading.listing import AT, SEARCH, SINCE, UNTIL, Listing
 from dashboard.reading.overview import ADDED
 from streaming.tables.columns import LONG, TEXT, TIME, TRUTH, Column
 from streaming.tables.schema import TABLES
@@ -78,7 +79,7 @@ def named(*names: str, **others: pa.DataType) -> list[Column]:
 
 def columns_of(listing: Listing) -> list[Column]:
     """Return the columns of a listing, in order."""
-    table = TABLES[listing.table or listing.name]
+    table = ADVICE if listing.name == ADVICE.name else TABLES[listing.table or listing.name]
     found = {column.name: column for column in (*table.columns, *ADDED)}
     return [*(found[name] for name in listing.columns), *listing.added]
 
@@ -194,6 +195,12 @@ REBALANCE = object_answered(
             [*TABLES["annotations"].columns, *named(when_text=TEXT, concerns_text=TEXT, line=TEXT)],
         ),
     },
+)
+GROUP_ADVICE = object_answered(
+    cluster=_TEXT,
+    group_id=_TEXT,
+    computed_at={"type": ["string", "null"], "description": "null: it is that of the replay `replay_id`, or none"},
+    refused={"type": ["string", "null"], "description": "Why it is not computed on request"},
 )
 _JOB = (
     Column("app_id", TEXT, "Of its checkpoint"),

@@ -17,12 +17,15 @@ from dashboard.reading.group_detail import current_members
 from dashboard.reading.group_timeline import timeline
 from dashboard.reading.job_facts import delays
 from dashboard.reading.known_time import job_rows, present_rows
+from dashboard.reading.listing import Listing
 from dashboard.reading.listing_query import BadQuestionError, piece, plain_rows, refuse_others, time_parameter
-from dashboard.reading.listings import LISTINGS, Listing
+from dashboard.reading.listings import LISTINGS
 from dashboard.reading.questions import Reading
 from dashboard.reading.rebalance_detail import rebalance_detail
+from dashboard.reading.requested_advice import requested_advice
 from dashboard.reading.search import LONGEST, search
 from dashboard.reading.time_range import TimeRange
+from streaming.history.recent_figures import DAYS, MOST_DAYS
 from streaming.tables.schema import Row
 from streaming.views.name_checks import one_group
 from streaming.views.progress import progress
@@ -184,6 +187,21 @@ def offsets_of_group(
     found = one_group(reading.tables, group_id, cluster)
     rows = progress(reading.tables, found, current_members(reading, cluster, group_id))
     return _rows(rows, "progress", format)
+
+
+@router.get("/group-advice", responses=contract.GROUP_ADVICE)
+def advice_to_group(
+    request: Request,
+    group_id: Text,
+    cluster: Text = "",
+    days: Annotated[int, Query(ge=1, le=MOST_DAYS, description="The last days are decided again")] = DAYS,
+    format: Format = "json",  # noqa: A002 - as above
+) -> Response:
+    """Return what would have saved a group most in its last days, as the command `advise`; CSV has a row for each."""
+    found = requested_advice(_reading(request), request.app.state.core, cluster or None, group_id, days).row
+    if format == "csv":
+        return _rows(found.get("advice", []), "group-advice", format)
+    return json_answer(found)
 
 
 @router.get("/rebalances/{rebalance_id}", responses=contract.REBALANCE)

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 from dashboard.mcp.tool_answer import LONGEST_LINK, Document, ToolAnswer, document, shown
 from dashboard.pages.page_addresses import address
 from dashboard.reading.known_time import cluster_names
+from dashboard.reading.listing import Listing
 from dashboard.reading.listing_query import Piece, piece
-from dashboard.reading.listings import Listing
 from dashboard.reading.questions import Reading
 from streaming.machine.clock import now_ms
 from streaming.settings.model import Check, Settings

@@ -18,6 +18,7 @@ from mcp.types import CallToolResult, InputRequiredResult, TextContent, ToolAnno
 from pydantic import ValidationError
 
 from dashboard.mcp import texts
+from dashboard.mcp.advice_tool import AdviceTool
 from dashboard.mcp.group_tools import GroupTools
 from dashboard.mcp.history_tools import HistoryTools
 from dashboard.mcp.source import Source
@@ -70,6 +71,7 @@ class ToolServer(MCPServer[Any]):
         for tool in (
             *(groups.find_groups, groups.what_is_wrong, history.explain_rebalance, history.timeline),
             *(groups.who_owned, groups.members, groups.lag, history.run_question, WhatIfTool(source).what_if),
+            AdviceTool(source).advise,
         ):
             self.add_tool(tool, annotations=_READ_ONLY)
         for registered in self._tool_manager.list_tools():

@@ -10,6 +10,7 @@ from markupsafe import Markup, escape
 from dashboard.pages.elements import DASH, amount, shown, span, timed, when
 from dashboard.pages.page_addresses import (
     address,
+    advice_address,
     client_address,
     group_address,
     host_address,
@@ -202,6 +203,15 @@ def _why(cell: Cell) -> str:
     return Markup(", ").join(parts) or DASH
 
 
+def _advice(cell: Cell) -> str:
+    row = cell.row
+    if cell.value is not None:
+        return f"<code>{shown(cell.value, NOTE_LENGTH)}</code>"
+    if row["result"] == "none":
+        return '<span class="none">nothing would have saved enough</span>'
+    return f'<span class="none prose">unknown: {shown(row["unknown"] or "", PROSE_LENGTH)}</span>'
+
+
 def ways(rebalance: Row | None, culprits: Iterable[FindingCulprit], cluster: str) -> Markup:
     """Return links from a finding to its rebalance, see ``rebalances_of``, and to the clients and members it names."""
     links = []
@@ -274,12 +284,17 @@ _CELLS: Mapping[str, Callable[[Cell], str]] = {
     "queues": lambda cell: f'<span class="queues">{shown(cell.value, PROSE_LENGTH)}</span>',
     "prose": lambda cell: f'<span class="prose">{shown(cell.value, PROSE_LENGTH)}</span>',
     "timed": lambda cell: f'<span class="prose">{timed(cell.value)}</span>',
+    "advised": lambda cell: _link(advice_address(cell.cluster, cell.value), shown(cell.value)),
+    "advice": _advice,
+    "estimate": lambda cell: _ESTIMATED + span(cell.value),
+    "estimated": lambda cell: _ESTIMATED + amount(cell.value),
+    "percent": lambda cell: escape(f"{cell.value} %"),
     "raw": _raw,
     "annotation": _annotation,
 }
 # Kinds of cells that are drawn from the whole row, even if their own field is empty.
 _OF_THE_ROW = frozenset(
     {"members", "cause", "outage", "queue_outage", "repeated", "waiting", "lag", "lag_age", "phases", "truth"}
-    | {"compared", "why"}
+    | {"compared", "why", "advice"}
 )
 KINDS = frozenset(_CELLS)

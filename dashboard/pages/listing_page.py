@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 
 from dashboard.pages.page_addresses import API, RANGE, address
 from dashboard.pages.page_columns import PageColumn
+from dashboard.reading.listing import SINCE, UNTIL, Listing
 from dashboard.reading.listing_query import BadQuestionError, piece, refuse_others
-from dashboard.reading.listings import LISTINGS, SINCE, UNTIL, Listing
+from dashboard.reading.listings import LISTINGS
 from dashboard.reading.questions import Reading
 from dashboard.reading.time_range import TimeRange
 

@@ -14,8 +14,8 @@ from dashboard.reading.activity import CONDITIONS, bins, fleet, groups_in
 from dashboard.reading.churn import BUSIEST, churn, churning
 from dashboard.reading.cluster_rows import cluster_rows
 from dashboard.reading.known_time import nothing_to_list
+from dashboard.reading.listing import Listing
 from dashboard.reading.listing_query import plain_rows
-from dashboard.reading.listings import Listing
 from dashboard.reading.problems import problems
 from dashboard.reading.questions import Reading
 from dashboard.reading.time_range import TimeRange

@@ -43,6 +43,11 @@ def group_address(cluster: str, group: str) -> str:
     return address("/group", cluster=cluster, group=group)
 
 
+def advice_address(cluster: str, group: str) -> str:
+    """Return the address of the advice to a group."""
+    return address("/advice", cluster=cluster, group_id=group)
+
+
 def member_address(member: str, cluster: str | None = None) -> str:
     """Return the address of a member's page."""
     return address("/member", member=member, cluster=cluster)

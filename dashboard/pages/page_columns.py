@@ -40,6 +40,10 @@ _WHY = "its state unless it is stable, of a kind that is not followed its coordi
 _SIBLINGS = "what became of the same client's, and its host's, sessions in other groups"
 _AGREES = "whether the reported assignment is the recomputed one"
 _RANGE = "rebalances in the range of the page; in brackets those in the equally long span before it, if that is known"
+_ESTIMATE = "an estimate: queues that would not have stood still, times the median of one in this group"
+_NOT_REPEATED = "messages that would not have been read twice, an estimate"
+_SHARE = "of the queues that stood still, those that would not have"
+_SURE = "good, fair or weak: by what was measured, and decided again as recorded"
 _HOUR, _DAY = "rebalances of the last 60 minutes", "rebalances of the last 24 hours"
 
 
@@ -81,6 +85,20 @@ GROUPS = (
         ("members", "Members"), ("queues", "Queues"), ("idle_members", "Idle"), ("unassigned_queues", "Unassigned")
     ),
     PageColumn("last_rebalance_at", "Last rebalance", "time", "last_rebalance_at", wide=True),
+)
+ADVICE = (
+    PageColumn("group_id", "Group", "advised", "group_id"),
+    PageColumn("cluster", "Cluster", "name", "cluster", wide=True),
+    PageColumn("policy", "What would have saved most", "advice", "policy"),
+    PageColumn("saved_pause_ms", "Queue-pause saved", "estimate", "saved_pause_ms", hint=_ESTIMATE),
+    PageColumn(
+        "saved_repeated_messages", "Messages", "estimated", "saved_repeated_messages", wide=True, hint=_NOT_REPEATED
+    ),
+    PageColumn("saved_percent", "Share", "percent", "saved_percent", wide=True, hint=_SHARE),
+    PageColumn("sure", "Sure", "text", "sure", hint=_SURE),
+    PageColumn("costs", "It costs", "prose", wide=True, needs_any=("costs",)),
+    PageColumn("settings", "To set", "prose", wide=True, needs_any=("settings",)),
+    PageColumn("rebalances", "Rebalances", "count", "rebalances", wide=True, hint="recorded in the time of the run"),
 )
 FLEET = (
     PageColumn("hour", "From", "time"),

@@ -22,6 +22,7 @@ from dashboard.reading import listings
 from dashboard.reading.dependencies import noted_reads
 from dashboard.reading.job_facts import job_facts
 from dashboard.reading.known_time import blind_clusters, headline, unwritten_findings
+from dashboard.reading.listing import VALUES
 from dashboard.reading.listing_query import refuse_others
 from dashboard.reading.overview import clusters
 from dashboard.reading.problems import NAMED
@@ -43,6 +44,7 @@ LISTINGS_OF_PAGES = {
     "/members": listings.MEMBERS,
     "/findings": listings.FINDINGS,
     "/rejected-events": listings.REJECTED,
+    "/advice": listings.ADVICE,
 }
 
 NO_RANGE: dict[str, Any] = {"has_range": False}
@@ -56,9 +58,8 @@ def check_parameters(request: Request) -> None:
     """
     route = request.scope["route"]
     shown = LISTINGS_OF_PAGES.get(route.path)
-    taken = (
-        [parameter.alias for parameter in route.dependant.query_params] if shown is None else [*shown.parameters, *OWN]
-    )
+    taken = [parameter.alias for parameter in route.dependant.query_params]
+    taken += [] if shown is None else [*shown.parameters, *OWN]
     refuse_others((key for key, _ in request.query_params.multi_items()), [*taken, *RANGE], "this page")
 
 
@@ -124,7 +125,8 @@ def page(request: Request, template: str, compute: Callable[[Reading, TimeRange]
     return HTMLResponse(body, headers={"etag": tag})
 
 
-def _cluster_choice(reading: Reading) -> Choice:
+def cluster_choice(reading: Reading) -> Choice:
+    """Return the filter by cluster."""
     names = clusters(reading)["cluster"].to_pylist()
     return Choice("cluster", "Cluster", names, "all clusters")
 
@@ -135,9 +137,9 @@ def groups(request: Request) -> Response:
 
     def compute(reading: Reading, span: TimeRange) -> dict[str, Any]:
         choices = [
-            _cluster_choice(reading),
-            Choice("system", "System", listings.VALUES["system"], "all systems"),
-            Choice("health", "Health", listings.VALUES["health"], "any health"),
+            cluster_choice(reading),
+            Choice("system", "System", VALUES["system"], "all systems"),
+            Choice("health", "Health", VALUES["health"], "any health"),
             Choice("state", "State", TABLE_STATES, "any state"),
         ]
         return overview_page(reading, span, dict(request.query_params), choices)
@@ -157,10 +159,10 @@ def rebalances(request: Request) -> Response:
 
     def compute(reading: Reading, span: TimeRange) -> dict[str, Any]:
         choices = [
-            _cluster_choice(reading),
-            Choice("trigger", "Cause", listings.VALUES["trigger"], "any cause"),
-            Choice("status", "Status", listings.VALUES["status"], "any status"),
-            Choice("agrees", "Agrees", listings.VALUES["agrees"], "agrees or not"),
+            cluster_choice(reading),
+            Choice("trigger", "Cause", VALUES["trigger"], "any cause"),
+            Choice("status", "Status", VALUES["status"], "any status"),
+            Choice("agrees", "Agrees", VALUES["agrees"], "agrees or not"),
         ]
         parameters = dict(request.query_params)
         return listing_page(
@@ -214,7 +216,7 @@ def members(request: Request) -> Response:
     """Show sessions of members, searched by id, client, host or instance."""
 
     def compute(reading: Reading, span: TimeRange) -> dict[str, Any]:
-        choices = [_cluster_choice(reading), Choice("open", "Session", ("yes", "no"), "open or ended")]
+        choices = [cluster_choice(reading), Choice("open", "Session", ("yes", "no"), "open or ended")]
         parameters = dict(request.query_params)
         return listing_page(
             reading, listings.MEMBERS, page_columns.SESSIONS, "/members", parameters, choices, span=span
@@ -231,8 +233,8 @@ def findings(request: Request) -> Response:
         kinds = set(reading.columns("findings", ["kind"])["kind"].to_pylist())
         kinds.update(row["kind"] for row in unwritten_findings(reading))
         choices = [
-            _cluster_choice(reading),
-            Choice("severity", "Severity", listings.VALUES["severity"], "any severity"),
+            cluster_choice(reading),
+            Choice("severity", "Severity", VALUES["severity"], "any severity"),
             Choice("kind", "Kind", sorted(kinds), "any kind"),
             Choice("open", "Open", ("yes", "no", "any"), "open and closed"),
         ]
@@ -252,7 +254,7 @@ def rejected_events(request: Request) -> Response:
 
     def compute(reading: Reading, span: TimeRange) -> dict[str, Any]:
         reasons = sorted(set(reading.columns("rejected_events", ["reason"])["reason"].to_pylist()))
-        choices = [_cluster_choice(reading), Choice("reason", "Reason", reasons, "any reason")]
+        choices = [cluster_choice(reading), Choice("reason", "Reason", reasons, "any reason")]
         parameters = dict(request.query_params)
         return listing_page(
             reading, listings.REJECTED, page_columns.REJECTED, "/rejected-events", parameters, choices, span=span

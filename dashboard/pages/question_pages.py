@@ -14,8 +14,8 @@ from dashboard.pages.page_routes import page
 from dashboard.questions.answer import Answer, kept_answer, kept_total
 from dashboard.questions.catalog import DIALECTS, NUMBERS, PARAMETERS, TIMES, Question, question, questions
 from dashboard.questions.parameters import bounded, given_in
+from dashboard.reading.listing import SINCE, UNTIL
 from dashboard.reading.listing_query import BadQuestionError, refuse_others
-from dashboard.reading.listings import SINCE, UNTIL
 from dashboard.reading.questions import Reading
 from dashboard.reading.time_range import TimeRange
 from streaming.machine.clock import now_ms

@@ -45,7 +45,7 @@ def environment() -> jinja2.Environment:
     functions: dict[str, Any] = {
         name: getattr(page_addresses, name)
         for name in (
-            *("address", "client_address", "group_address", "host_address", "member_address"),
+            *("address", "advice_address", "client_address", "group_address", "host_address", "member_address"),
             *("rebalance_address", "next_sort"),
         )
     }

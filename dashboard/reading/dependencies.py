@@ -30,6 +30,16 @@ def noted_reads() -> Iterator[set[str]]:
             around |= found
 
 
+@contextmanager
+def unnoted_reads() -> Iterator[None]:
+    """Let reads in the block be of no page's concern: what takes long is computed on request, not with each change."""
+    token = _noted.set(None)
+    try:
+        yield
+    finally:
+        _noted.reset(token)
+
+
 def note_reads(tables: Iterable[str]) -> None:
     """Record that these tables are read, for the enclosing blocks."""
     found = _noted.get()

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from dashboard.reading.listings import Chosen, Listing
+from dashboard.reading.listing import Chosen, Listing
 from dashboard.reading.questions import ALL_ROWS, Reading
 from streaming.tables.schema import TABLES
 from streaming.views.reader import Between, Within

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
+from dashboard.reading.listing import AT, SEARCH, SINCE, SYNONYMS, UNTIL, Listing
 from dashboard.reading.listing_places import PieceRequest, span_of
-from dashboard.reading.listings import AT, SEARCH, SINCE, SYNONYMS, UNTIL, Listing
 from dashboard.reading.queries import UNFIT_VALUES
 from dashboard.reading.questions import Reading
 from streaming.machine.clock import now_ms

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from streaming.settings.locations import Location
-from streaming.tables.schema import TABLES
+from streaming.tables.replay_tables import EVERY_TABLE
 from streaming.views.reader import Reader
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class OpenedTables(Reader):
     @property
     def versions(self) -> Mapping[str, int]:
         """Return the distinguishing versions of the tables; a command sees only one version of each."""
-        return dict.fromkeys(TABLES, 0)
+        return dict.fromkeys(EVERY_TABLE, 0)
 
     @cached_property
     def freshness(self) -> Freshness:

@@ -28,10 +28,13 @@ class Queries:
 
     Args:
         memory_bytes: The limit for all queries together.
+
+    Attributes:
+        timeout_s: For how long one may run.
     """
 
     def __init__(self, *, memory_bytes: int, timeout_ms: int) -> None:
-        self._timeout_s = timeout_ms / 1000
+        self.timeout_s = timeout_ms / 1000
         self._root = duckdb.connect(
             config={
                 "enable_external_access": "false",
@@ -55,7 +58,7 @@ class Queries:
         """
         with self._opening:
             cursor = self._root.cursor()
-        timer = threading.Timer(self._timeout_s, cursor.interrupt)
+        timer = threading.Timer(self.timeout_s, cursor.interrupt)
         timer.daemon = True
         timer.start()
         try:
@@ -64,7 +67,7 @@ class Queries:
             found: pa.Table = cursor.sql(sql, params=list(parameters) or None).to_arrow_table()
             return found
         except duckdb.InterruptException as error:
-            raise QueryTimeoutError(f"the query took longer than {self._timeout_s:g} s") from error
+            raise QueryTimeoutError(f"the query took longer than {self.timeout_s:g} s") from error
         finally:
             timer.cancel()
             cursor.close()

@@ -17,7 +17,8 @@ from streaming.machine.logs import logger
 from streaming.settings.locations import Location
 from streaming.stores.failure import StoreAwayError, is_passing, one_line
 from streaming.tables.location import table_to_read, table_uri
-from streaming.tables.schema import TABLES, Row
+from streaming.tables.replay_tables import EVERY_TABLE
+from streaming.tables.schema import Row
 from streaming.views.freshness import Freshness
 from streaming.views.liveness_reader import LivenessReader
 from streaming.views.platforms import PlatformState, followed_rows, platform_states
@@ -53,7 +54,7 @@ class TableSnapshots(OpenedTables):
             super().__init__(root)
         self.root = root
         self._handles: dict[str, DeltaTable] = {}
-        self._versions: Mapping[str, int] = dict.fromkeys((*TABLES, LIVENESS), MISSING)
+        self._versions: Mapping[str, int] = dict.fromkeys((*EVERY_TABLE, LIVENESS), MISSING)
         self._liveness = LivenessReader(root)
         # Why the store does not answer, from the running or the last poll; and when it last answered.
         self._away, self._answered_s = "", time.monotonic()
@@ -86,7 +87,7 @@ class TableSnapshots(OpenedTables):
     @property
     def has_tables(self) -> bool:
         """Return whether there was any table at the last refresh."""
-        return any(self._versions[name] != MISSING for name in TABLES)
+        return any(self._versions[name] != MISSING for name in EVERY_TABLE)
 
     @property
     def unreadable(self) -> Sequence[str]:
@@ -100,7 +101,7 @@ class TableSnapshots(OpenedTables):
             self._away = self._liveness.read().unread
             if not self._away:
                 self._answered_s = time.monotonic()
-            found = {name: self._follow(name) for name in TABLES}
+            found = {name: self._follow(name) for name in EVERY_TABLE}
             # Liveness is read again, because tables may have taken long. It is read before its version: a page of the
             # older version may show more, and is then made again.
             self._freshness = self._liveness.evaluate(unread=self._away)

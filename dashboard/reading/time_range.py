@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from dashboard.reading.listing import SINCE, UNTIL
 from dashboard.reading.listing_query import BadQuestionError, time_parameter
-from dashboard.reading.listings import SINCE, UNTIL
 from dashboard.reading.questions import Reading
 from dashboard.reading.window import DAY_MS, HOUR_MS, MINUTE_MS, last_day
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import sys
 import textwrap
 from contextlib import redirect_stdout
-from itertools import groupby
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -27,13 +26,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from streaming.history.advice import Advice, GroupAdvice
-    from streaming.tables.schema import Row
+    from streaming.history.advice import GroupAdvice
 
 _WIDTH = 80
-_DAY_MS = 86_400_000
-# Ids of rebalances that a person is shown; all are in the row.
-_LISTED = 5
 _DAYS = 7
 
 
@@ -54,7 +49,7 @@ def advise(
     A fixed set of policies is replayed (docs/advice.md); a saving below a threshold is no advice. For all groups it
     starts Spark: advise --all.
     """
-    from streaming.history.advice import group_advice
+    from streaming.history.advice_texts import advice_row
     from streaming.terminal.output import write_json_lines
 
     if all_groups == bool(group):
@@ -62,21 +57,20 @@ def advise(
     if group is not None and into is not None:
         raise typer.BadParameter("is where --all writes; advice for one group is only shown", param_hint="--into")
     if group is not None:
-        by_group = [_figures_of_one(group, cluster, days, tables, config)]
+        found = [_advice_of_one(group, cluster, days, tables, config)]
     else:
-        by_group = _figures_of_all(cluster, days, into, tables, config)
-    found = [group_advice(rows) for rows in by_group]
+        found = _advice_of_all(cluster, days, into, tables, config)
     if as_json:
-        write_json_lines([_row(advice) for advice in found])
+        write_json_lines([advice_row(advice) for advice in found])
     else:
         _show(found, days, is_all=group is None)
     warn_if_blind(tables_root(tables, config), sorted({advice.recorded["cluster"] for advice in found}))
 
 
-def _figures_of_one(group: str, cluster: str | None, days: int, tables: str | None, config: Path | None) -> list[Row]:
+def _advice_of_one(group: str, cluster: str | None, days: int, tables: str | None, config: Path | None) -> GroupAdvice:
     from streaming.allocation.plugins import installed_user_strategies
-    from streaming.history.advice import asked_of
-    from streaming.history.replay_figures import replay_figures
+    from streaming.history.advice import group_advice
+    from streaming.history.recent_figures import recent_figures, since_of
     from streaming.machine.clock import now_ms
     from streaming.terminal.output import answering
     from streaming.views.name_checks import one_group
@@ -86,15 +80,15 @@ def _figures_of_one(group: str, cluster: str | None, days: int, tables: str | No
         installed_user_strategies()
     with answering():
         reader = Reader(tables_root(tables, config))
-        named = one_group(reader, group, cluster)
-        asked = asked_of(_newest(reader.newest_ms("rebalances", "event_time"), now_ms()) - days * _DAY_MS)
-        return replay_figures(reader, named["cluster"], group, asked, core_config(config), named["system"])
+        named = one_group(reader, group, cluster) | {"group_id": group}
+        return group_advice(recent_figures(reader, named, since_of(reader, days, now_ms()), core_config(config)))
 
 
-def _figures_of_all(
+def _advice_of_all(
     cluster: str | None, days: int, into: str | None, tables: str | None, config: Path | None
-) -> list[list[Row]]:
-    from streaming.history.advice import asked_of
+) -> list[GroupAdvice]:
+    from streaming.history.advice import advice_by_group, asked_of
+    from streaming.history.recent_figures import DAY_MS, since_of
     from streaming.machine.clock import now_ms
     from streaming.replays.replay_request import ReplayRequest
     from streaming.settings.locations import catalog_schema, tables_of
@@ -104,36 +98,12 @@ def _figures_of_all(
     settings = reader_settings(config, {"job.tables": tables})
     place = settings.job.tables if into is None else tables_of(into)
     with answering():
-        newest = None
-        if not catalog_schema(settings.job.tables):
-            newest = Reader(settings.job.tables).newest_ms("rebalances", "event_time")
-        asked = asked_of(_newest(newest, now_ms()) - days * _DAY_MS)
+        now = now_ms()
+        is_read = not catalog_schema(settings.job.tables)
+        asked = asked_of(since_of(Reader(settings.job.tables), days, now) if is_read else now - days * DAY_MS)
         replayed = replay_many(settings, into, ReplayRequest(asked, (f"advise {days}",), cluster))
         rows = Reader(place).rows("replay_groups", where={"replay_id": replayed["replay_id"]})
-    rows.sort(key=_key)
-    return [list(of_group) for _, of_group in groupby(rows, _key)]
-
-
-def _newest(newest_ms: int | None, now: int) -> int:
-    """Return the end of the last days: of a recording its newest rebalance, whatever the clock says."""
-    return now if newest_ms is None else min(newest_ms, now)
-
-
-def _key(row: Row) -> tuple[str, str]:
-    return row["cluster"], row["group_id"]
-
-
-def _row(found: GroupAdvice) -> dict[str, Any]:
-    return {
-        "cluster": found.recorded["cluster"],
-        "group_id": found.recorded["group_id"],
-        "covers_from": found.recorded.get("covers_from"),
-        "covers_to": found.recorded.get("covers_to"),
-        "recorded": {name: found.recorded.get(name) for name in ("rebalances", "queues_moved", "queue_pause_ms")},
-        "policies_tried": found.tried,
-        "unknown": found.unknown,
-        "advice": [advice._asdict() for advice in found.advice],
-    }
+    return advice_by_group(rows)
 
 
 def _show(found: Sequence[GroupAdvice], days: int, *, is_all: bool) -> None:
@@ -156,55 +126,17 @@ def _show(found: Sequence[GroupAdvice], days: int, *, is_all: bool) -> None:
 
 
 def _lines(found: GroupAdvice, days: int) -> Iterator[str]:
-    from streaming.history.advice import LEAST_PAUSE_MS, LEAST_REPEATED, LEAST_SHARE
-    from streaming.terminal.format import count, span_of_time, time_text
+    from streaming.history.advice_texts import entry_lines, heading, no_advice_text
 
-    recorded = found.recorded
-    name = f"{recorded['group_id']} in {recorded['cluster']}"
-    if recorded["rebalances"] is None:
-        yield f"{name}: no advice, because {found.unknown}."
+    yield heading(found, days)
+    if found.recorded["rebalances"] is None:
         return
-    pause = recorded["queue_pause_ms"]
-    measured = "unknown" if pause is None else span_of_time(pause)
-    yield (
-        f"{name}, the last {count(days, 'day')}: {count(recorded['rebalances'], 'rebalance')},"
-        f" {count(recorded['queues_moved'], 'queue')} moved, queue-pause {measured}."
-        f" They are from {time_text(recorded['covers_from'])} to {time_text(recorded['covers_to'])}."
-    )
     for number, advice in enumerate(found.advice, start=1):
         yield ""
         yield f"{number}. {advice.policy}"
-        yield from _lines_of(advice)
-    if found.unknown is not None:
-        yield f"No advice: {found.unknown}."
-    elif not found.advice:
-        yield (
-            f"No advice: none of {found.tried} policies would have saved {LEAST_SHARE:.0%} of the stopped queues"
-            f" and with them {span_of_time(LEAST_PAUSE_MS)} of queue-pause or {LEAST_REPEATED:,} repeated messages."
-        )
-
-
-def _lines_of(advice: Advice) -> Iterator[str]:
-    from streaming.terminal.format import count, span_of_time
-
-    saved = []
-    if advice.saved_pause_ms is not None:
-        saved.append(f"~{span_of_time(advice.saved_pause_ms)} of queue-pause ({advice.saved_share:.0%})")
-    if advice.saved_repeated is not None:
-        saved.append(f"~{advice.saved_repeated:,} messages read twice")
-    yield _labelled("saves", f"{', '.join(saved)}: {count(advice.fewer_stops, 'queue')} would not have stopped")
-    if advice.gone_rebalances:
-        named = [rebalance_id[:8] for rebalance_id in advice.gone_rebalance_ids[:_LISTED]]
-        more = advice.gone_rebalances - len(named)
-        text = f"{', '.join(named)}{f' and {more} more' if more > 0 else ''}"
-        yield _labelled("without", f"{count(advice.gone_rebalances, 'rebalance')}: {text}")
-    for cost in advice.costs:
-        yield _labelled("costs", cost)
-    for setting in advice.settings:
-        yield _labelled("set", setting)
-    for assumed in advice.assumes:
-        yield _labelled("assumes", assumed)
-    yield _labelled("sure", f"{advice.sure}: {advice.sure_because}")
+        yield from (_labelled(label, text) for label, text in entry_lines(advice))
+    if reason := no_advice_text(found):
+        yield reason
 
 
 def _labelled(label: str, text: str) -> str:

@@ -82,7 +82,7 @@ def show_groups(
 ) -> None:
     """List the groups as they are now, with their health."""
     from dashboard.reading.known_time import nothing_to_list
-    from dashboard.reading.listings import VALUES
+    from dashboard.reading.listing import VALUES
     from dashboard.reading.questions import Reading
     from streaming.terminal.output import again_and_again, answering
     from streaming.views.name_checks import require_present
@@ -223,7 +223,7 @@ def show_rebalances(
     as_json: JsonOption = False,
 ) -> None:
     """List rebalances with their causes, newest first; what has a ~ is an estimate."""
-    from dashboard.reading.listings import VALUES
+    from dashboard.reading.listing import VALUES
     from streaming.views.rebalances import client_ids, none_fit
 
     since_ms, until_ms = time_ms("--since", since), time_ms("--until", until)
@@ -254,7 +254,7 @@ def show_assignments(
     as_json: JsonOption = False,
 ) -> None:
     """List the owners of queues, now or at a time."""
-    from dashboard.reading.listings import VALUES
+    from dashboard.reading.listing import VALUES
     from streaming.views.name_checks import member_named, require_topic
 
     at_ms = time_ms("--at", at)
@@ -289,7 +289,7 @@ def show_audits(
     as_json: JsonOption = False,
 ) -> None:
     """List audits: whether the reported assignment of each generation matches the recomputed one; newest first."""
-    from dashboard.reading.listings import VALUES
+    from dashboard.reading.listing import VALUES
 
     since_ms, until_ms = time_ms("--since", since), time_ms("--until", until)
     verdict = chosen_of("--verdict", verdict, VALUES["verdict"])
@@ -338,7 +338,7 @@ def show_episodes(
     as_json: JsonOption = False,
 ) -> None:
     """List episodes, rebalances with one root: crash loops, deploys, scalings, fixed periods; newest first."""
-    from dashboard.reading.listings import VALUES
+    from dashboard.reading.listing import VALUES
 
     since_ms, until_ms = time_ms("--since", since), time_ms("--until", until)
     kind = chosen_of("--kind", kind, VALUES["episode_kind"])

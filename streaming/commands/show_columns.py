@@ -35,6 +35,7 @@ def group_columns() -> list[Shown]:
         field("SPREAD", "spread", is_wide=True),
         time_field("LAST-REBALANCE", "last_rebalance_at", is_wide=True),
         field("FINDINGS", "finding_kinds"),
+        field("ADVICE", "advice", is_wide=True),
     ]
 
 

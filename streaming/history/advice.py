@@ -7,7 +7,8 @@ would call a saving what is only the difference between a median and a mean.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
 from typing import Final, NamedTuple
 
 from streaming.history.replay_figures import Asked, refusal
@@ -34,6 +35,12 @@ POLICIES: Final = (
 def asked_of(since_ms: int) -> Asked:
     """Return what is replayed for advice, since a time."""
     return Asked(tuple(text for text in POLICIES if refusal(text) is None), all_strategies=True, since_ms=since_ms)
+
+
+def is_for_advice(replay: Row) -> bool:
+    """Return whether a row of ``replays`` is one that advice can be taken from: finished, of all groups."""
+    is_whole = replay["finished_at"] is not None and not replay["groups_asked"]
+    return bool(is_whole and replay["all_strategies"] and set(replay["policies"]) & set(POLICIES))
 
 
 class Advice(NamedTuple):
@@ -95,6 +102,21 @@ def group_advice(rows: Sequence[Row]) -> GroupAdvice:
     found = [advice for row in policies if (advice := _advice(recorded, row)) is not None]
     found.sort(key=_rank)
     return GroupAdvice(recorded, found, len(policies), unknown)
+
+
+def advice_by_group(rows: Iterable[Row]) -> list[GroupAdvice]:
+    """Return what to advise to each group of a replay, by name; policies that advice never tries are left out."""
+    tried = [row for row in rows if row["policy"] is None or _is_tried(row["policy"])]
+    tried.sort(key=_group_of)
+    return [group_advice(list(of_group)) for _, of_group in groupby(tried, _group_of)]
+
+
+def _is_tried(policy: str) -> bool:
+    return policy in POLICIES or (policy.startswith("strategy=") and "+" not in policy)
+
+
+def _group_of(row: Row) -> tuple[str, str]:
+    return row["cluster"], row["group_id"]
 
 
 def _advice(recorded: Row, row: Row) -> Advice | None:

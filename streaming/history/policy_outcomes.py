@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from streaming.history.group_history import found_history
@@ -84,8 +84,17 @@ class PolicyOutcomes(NamedTuple):
         return [result for result in self.results if not result.is_same]
 
 
-def outcomes_of(rows: GroupRows, policies: Sequence[str], config: CoreConfig, until_ms: int | None) -> PolicyOutcomes:
+def outcomes_of(
+    rows: GroupRows,
+    policies: Sequence[str],
+    config: CoreConfig,
+    until_ms: int | None,
+    proceed: Callable[[], object] = lambda: None,
+) -> PolicyOutcomes:
     """Replay a group's history as it was, and under each policy.
+
+    Args:
+        proceed: Called before each policy; what it raises ends this.
 
     Raises:
         UnknownPastError: It has no history, or none that a policy could change.
@@ -117,6 +126,7 @@ def outcomes_of(rows: GroupRows, policies: Sequence[str], config: CoreConfig, un
     ]
     before = {row["event_time"] for row in recorded}
     for text, policy in zip(policies, changes, strict=True):
+        proceed()
         again, notes = past.under(policy)
         is_decided = not any(row.get("undecided") for row in again)
         stopped = past.paused(again) if is_decided else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from streaming.history.group_rows import GroupRows, PastTables, group_rows
@@ -52,11 +52,12 @@ def replay_figures(
     asked: Asked,
     config: CoreConfig,
     system: str | None = None,
+    proceed: Callable[[], object] = lambda: None,
 ) -> list[Row]:
     """Return the rows of a group: first what was recorded, then each policy; what is unknown is null, with the reason.
 
     Args:
-        system: The group's, where it has no rebalances.
+        system: The group's, where it has no rebalances. proceed: Called before each policy; what it raises ends this.
     """
     unknown = dict.fromkeys(name for name in REPLAY_GROUPS.names if name not in ("replay_id", "started_at"))
     named = unknown | {"cluster": cluster, "system": system, "group_id": group_id}
@@ -64,7 +65,7 @@ def replay_figures(
         rows = group_rows(tables, cluster, group_id, asked.since_ms)
         named["system"] = rows.system
         policies = list(dict.fromkeys((*asked.policies, *(strategies_of(rows) if asked.all_strategies else ()))))
-        found, refused = _outcomes(rows, policies, asked.until_ms, config)
+        found, refused = _outcomes(rows, policies, asked.until_ms, config, proceed)
     except NotFoundError as error:
         return [named | {"policy": policy, "unknown": str(error)} for policy in (None, *asked.policies)]
     costs = _Costs(found.recorded, found.pause_each)
@@ -87,7 +88,11 @@ def refusal(text: str) -> str | None:
 
 
 def _outcomes(
-    rows: GroupRows, policies: Sequence[str], until_ms: int | None, config: CoreConfig
+    rows: GroupRows,
+    policies: Sequence[str],
+    until_ms: int | None,
+    config: CoreConfig,
+    proceed: Callable[[], object],
 ) -> tuple[PolicyOutcomes, dict[str | None, str]]:
     """Return what the group's policies come to, and why those of others have no outcome."""
     refused: dict[str | None, str] = {}
@@ -98,13 +103,14 @@ def _outcomes(
             refused[text] = str(error)
     fitting = [text for text in policies if text not in refused]
     try:
-        return outcomes_of(rows, fitting, config, until_ms), refused
+        return outcomes_of(rows, fitting, config, until_ms, proceed), refused
     except NotFoundError:
         if not fitting:
             raise
     # One of them cannot be replayed: the others are, each by itself.
     found = outcomes_of(rows, (), config, until_ms)
     for text in fitting:
+        proceed()
         try:
             found.outcomes.extend(outcomes_of(rows, [text], config, until_ms).outcomes[1:])
         except NotFoundError as error:

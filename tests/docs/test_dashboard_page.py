@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from dashboard.reading.listings import AT, LISTINGS, SEARCH, SINCE, UNTIL, Listing
+from dashboard.reading.listing import AT, SEARCH, SINCE, UNTIL, Listing
+from dashboard.reading.listings import LISTINGS
 
 PAGE = Path(__file__).parents[2] / "docs" / "dashboard.md"
 _TABLE = re.compile(r"(?<=<!-- the listings -->\n).*(?=<!-- end of the listings -->)", re.DOTALL)

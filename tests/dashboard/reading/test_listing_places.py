@@ -11,8 +11,9 @@ import pytest
 from bench.pages_tables import HOUR_MS, PagesFleet, write_tables
 from dashboard.reading import listing_places
 from dashboard.reading.cache import ResultCache
+from dashboard.reading.listing import Listing
 from dashboard.reading.listing_query import Piece, piece, plain_rows
-from dashboard.reading.listings import ASSIGNMENTS, LISTINGS, MEMBERS, REBALANCES, Listing
+from dashboard.reading.listings import ASSIGNMENTS, LISTINGS, MEMBERS, REBALANCES
 from dashboard.reading.questions import Reading
 from streaming.settings.model import Dashboard
 from streaming.tables.schema import TABLES

@@ -10,8 +10,9 @@ import pytest
 
 from bench.pages_tables import PagesFleet, write_tables
 from dashboard.reading import listing_places
+from dashboard.reading.listing import Listing
 from dashboard.reading.listing_query import BadQuestionError, piece, read_cursor, write_cursor
-from dashboard.reading.listings import FINDINGS, GROUPS, LISTINGS, REBALANCES, Listing
+from dashboard.reading.listings import FINDINGS, GROUPS, LISTINGS, REBALANCES
 from dashboard.reading.questions import Reading
 from streaming.settings.model import Dashboard
 from streaming.tables.arrow_rows import to_arrow

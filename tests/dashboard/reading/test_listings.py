@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
+from dashboard.reading.listing import VALUES
 from dashboard.reading.listing_query import BadQuestionError, piece
-from dashboard.reading.listings import GROUPS, LISTINGS, VALUES
+from dashboard.reading.listings import GROUPS, LISTINGS
 from dashboard.reading.questions import Reading
 from dashboard.reading.window import last_day
 from streaming.settings.model import Dashboard
