@@ -21,7 +21,16 @@ from dashboard.mcp.mcp_endpoint import McpEndpoint
 from dashboard.mcp.source import Source, ToolSettings
 from dashboard.metrics import router as metrics_router
 from dashboard.metrics.file_sums import FileSums
-from dashboard.pages import advice_pages, job_columns, login, page_columns, question_pages, search_page, static_files
+from dashboard.pages import (
+    advice_pages,
+    job_columns,
+    login,
+    page_columns,
+    question_pages,
+    search_page,
+    static_files,
+    what_if_page,
+)
 from dashboard.pages import page_routes as pages
 from dashboard.pages.errors import add_errors
 from dashboard.pages.templating import environment
@@ -47,6 +56,7 @@ ROUTERS: Sequence[APIRouter] = (
     stream.router,
     pages.router,
     advice_pages.router,
+    what_if_page.router,
     question_pages.router,
     search_page.router,
     login.router,

@@ -3,60 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
 
 from prometheus_client.core import GaugeMetricFamily, Metric
 
 from dashboard.metrics.group_labels import GroupLabels
-from dashboard.reading.objectives import BUDGET, DAY_MS, rebalances_between
-from streaming.tables.arrow_rows import from_arrow_columns
-from streaming.views.freshness import Freshness
-from streaming.views.reader import Reader
+from dashboard.reading.budgets import BudgetUse
+from dashboard.reading.objectives import BUDGET
 
 _LABELS = ("objective", "cluster", "group")
-
-
-class BudgetUse(NamedTuple):
-    """What one group has used of its budget in the day that ends now, or where its recording ends.
-
-    Attributes:
-        least_ms: At least. most_ms: At most; None if nothing bounds it.
-    """
-
-    cluster: str
-    group_id: str
-    least_ms: int
-    most_ms: int | None
-
-
-def budget_uses(reader: Reader, freshness: Freshness, now_ms: int) -> list[BudgetUse]:
-    """Return the use of each group whose cluster's present is known; of a partly known one there is no upper bound."""
-    groups = reader.read("groups", columns=["cluster", "group_id"])
-    columns = from_arrow_columns(groups, ("cluster", "group_id"))
-    names: set[tuple[str, str]] = {*zip(*columns, strict=True)}
-    ends, partly = dict[str, int](), set[str]()
-    for cluster in {cluster for cluster, _ in names}:
-        found = freshness.of(cluster)
-        if found.state != "unknown":
-            ends[cluster] = now_ms if found.state != "recording" else found.known_until or now_ms
-            partly |= {cluster} if found.state == "partly_known" else set()
-    least = {name: 0 for name in names if name[0] in ends}
-    most, unbounded = dict(least), {name for name in least if name[0] in partly}
-    if not least:
-        return []
-    until_ms = max(ends.values())
-    for cluster, group, at, _, shortest, longest, unknown in rebalances_between(
-        reader, min(ends.values()) - DAY_MS, until_ms, {}
-    ):
-        name = (cluster, group)
-        if name in least and ends[cluster] - DAY_MS < at <= ends[cluster]:
-            least[name] += shortest or 0
-            most[name] += max(shortest or 0, longest or 0)
-            unbounded |= {name} if unknown else set()
-    return [
-        BudgetUse(name[0], name[1], used, None if name in unbounded else most[name])
-        for name, used in sorted(least.items())
-    ]
 
 
 def of_budgets(uses: Sequence[BudgetUse], budget_s: float, groups: GroupLabels, prefix: str) -> Iterable[Metric]:

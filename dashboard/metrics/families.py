@@ -10,11 +10,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
-from dashboard.metrics.budgets import BudgetUse, of_budgets
+from dashboard.metrics.budgets import of_budgets
 from dashboard.metrics.file_sums import Summing, Sums, whole
 from dashboard.metrics.group_labels import OTHER, GroupLabels, label
 from dashboard.metrics.known_sources import known_rows, of_knowledge, of_platforms, unknown_of
 from dashboard.metrics.lag import lag_by_group
+from dashboard.reading.budgets import BudgetUse
 from streaming.settings.model import Metrics
 from streaming.tables.arrow_rows import from_arrow_columns
 from streaming.tables.schema import Row

@@ -10,10 +10,10 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.exposition import choose_encoder
 from starlette.datastructures import State
 
-from dashboard.metrics.budgets import budget_uses
 from dashboard.metrics.families import PREFIX, TABLES_READ, families
 from dashboard.metrics.group_labels import GroupLabels
 from dashboard.metrics.known_sources import of_knowledge, of_platforms
+from dashboard.reading.budgets import budget_uses
 from dashboard.reading.questions import Reading
 from dashboard.reading.snapshots import LIVENESS
 from dashboard.reading.widespread_findings import widespread

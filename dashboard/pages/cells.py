@@ -206,10 +206,16 @@ def _why(cell: Cell) -> str:
 def _advice(cell: Cell) -> str:
     row = cell.row
     if cell.value is not None:
-        return f"<code>{shown(cell.value, NOTE_LENGTH)}</code>"
+        setting = f'<br><span class="note">{shown(row["settings"], PROSE_LENGTH)}</span>' if row["settings"] else ""
+        return f"<code>{shown(cell.value, NOTE_LENGTH)}</code>{setting}"
     if row["result"] == "none":
         return '<span class="none">nothing would have saved enough</span>'
     return f'<span class="none prose">unknown: {shown(row["unknown"] or "", PROSE_LENGTH)}</span>'
+
+
+def _budget(cell: Cell) -> str:
+    text = escape(cell.value.text)
+    return f'<span class="no">{text}</span>' if cell.value.state in ("warning", "critical") else text
 
 
 def ways(rebalance: Row | None, culprits: Iterable[FindingCulprit], cluster: str) -> Markup:
@@ -288,7 +294,8 @@ _CELLS: Mapping[str, Callable[[Cell], str]] = {
     "advice": _advice,
     "estimate": lambda cell: _ESTIMATED + span(cell.value),
     "estimated": lambda cell: _ESTIMATED + amount(cell.value),
-    "percent": lambda cell: escape(f"{cell.value} %"),
+    "percent": lambda cell: escape(f"{cell.value}\u00a0%"),
+    "budget": _budget,
     "raw": _raw,
     "annotation": _annotation,
 }

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from dashboard.pages.page_addresses import API, address
+from dashboard.pages.what_if_form import form_of
 from dashboard.reading.activity import UNREAD_KINDS, groups_in
+from dashboard.reading.budgets import shown_budgets
 from dashboard.reading.churn import churn
 from dashboard.reading.group_detail import group_detail
 from dashboard.reading.group_timeline import timeline
@@ -35,8 +37,11 @@ MINUTE_ROWS = 5_000
 LAST_REBALANCES = 25
 
 
-def group_page(reading: Reading, cluster: str, group: str, span: TimeRange) -> dict[str, Any]:
+def group_page(reading: Reading, cluster: str, group: str, span: TimeRange, budget_s: float = 0) -> dict[str, Any]:
     """Return a group with its members, queues, findings, rebalances, and what it did in a range.
+
+    Args:
+        budget_s: The budget of outages of a group and day; 0 if there is none.
 
     Raises:
         NotFoundError: There is no such group.
@@ -61,6 +66,8 @@ def group_page(reading: Reading, cluster: str, group: str, span: TimeRange) -> d
     uncommitted = [row["queue"] for row in offsets if row["committed_offset"] is None]
     offsets = [] if len(uncommitted) == len(offsets) else offsets  # nothing is known of its offsets
     return {
+        **form_of(found),
+        "budget": shown_budgets(reading, budget_s, [(cluster, group)]).get((cluster, group)),
         "group": found,
         "known": reading.freshness.of(cluster),
         "state_text": state_text(found),

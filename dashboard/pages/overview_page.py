@@ -11,6 +11,7 @@ from dashboard.pages.listing_page import Choice, listing_page
 from dashboard.pages.page_addresses import API, address
 from dashboard.reading import listings
 from dashboard.reading.activity import CONDITIONS, bins, fleet, groups_in
+from dashboard.reading.budgets import shown_budgets
 from dashboard.reading.churn import BUSIEST, churn, churning
 from dashboard.reading.cluster_rows import cluster_rows
 from dashboard.reading.known_time import nothing_to_list
@@ -30,9 +31,12 @@ _FLEET_NUMBERS = ("rebalances", "outage_max_ms", "outage_min_ms", "unread_queues
 
 
 def overview_page(
-    reading: Reading, span: TimeRange, parameters: Mapping[str, str], choices: Iterable[Choice]
+    reading: Reading, span: TimeRange, parameters: Mapping[str, str], choices: Iterable[Choice], budget_s: float = 0
 ) -> dict[str, Any]:
     """Return what the first page shows of a range.
+
+    Args:
+        budget_s: The budget of outages of a group and day; 0 if there is none.
 
     Raises:
         BadQuestionError: The address requests something that does not exist.
@@ -40,6 +44,9 @@ def overview_page(
     found = listing_page(reading, listing_in(span), page_columns.GROUPS, "/", parameters, choices)
     cluster = found["chosen"].get("cluster")
     _add_bins(reading, found["rows"], span)
+    budgets = shown_budgets(reading, budget_s, [(row["cluster"], row["group_id"]) for row in found["rows"]])
+    for row in found["rows"]:
+        row["budget"] = budgets.get((row["cluster"], row["group_id"]))
     wrong = problems(reading, cluster, PROBLEMS)
     strip = plain_rows(fleet(reading, span, cluster))
     eventful = [row for row in strip if any(row[name] != 0 for name in _FLEET_NUMBERS)][::-1]

@@ -44,6 +44,7 @@ _ESTIMATE = "an estimate: queues that would not have stood still, times the medi
 _NOT_REPEATED = "messages that would not have been read twice, an estimate"
 _SHARE = "of the queues that stood still, those that would not have"
 _SURE = "good, fair or weak: by what was measured, and decided again as recorded"
+_BUDGET = "how much of its budget of outages the group has used in the last 24 hours, and what is left"
 _HOUR, _DAY = "rebalances of the last 60 minutes", "rebalances of the last 24 hours"
 
 
@@ -84,12 +85,13 @@ GROUPS = (
     *_counts(
         ("members", "Members"), ("queues", "Queues"), ("idle_members", "Idle"), ("unassigned_queues", "Unassigned")
     ),
+    PageColumn("budget", "Outages of a day", "budget", wide=True, hint=_BUDGET, needs_any=("budget",)),
     PageColumn("last_rebalance_at", "Last rebalance", "time", "last_rebalance_at", wide=True),
 )
 ADVICE = (
     PageColumn("group_id", "Group", "advised", "group_id"),
     PageColumn("cluster", "Cluster", "name", "cluster", wide=True),
-    PageColumn("policy", "What would have saved most", "advice", "policy"),
+    PageColumn("policy", "What would have saved most, and how it is set", "advice", "policy"),
     PageColumn("saved_pause_ms", "Queue-pause saved", "estimate", "saved_pause_ms", hint=_ESTIMATE),
     PageColumn(
         "saved_repeated_messages", "Messages", "estimated", "saved_repeated_messages", wide=True, hint=_NOT_REPEATED
@@ -97,7 +99,6 @@ ADVICE = (
     PageColumn("saved_percent", "Share", "percent", "saved_percent", wide=True, hint=_SHARE),
     PageColumn("sure", "Sure", "text", "sure", hint=_SURE),
     PageColumn("costs", "It costs", "prose", wide=True, needs_any=("costs",)),
-    PageColumn("settings", "To set", "prose", wide=True, needs_any=("settings",)),
     PageColumn("rebalances", "Rebalances", "count", "rebalances", wide=True, hint="recorded in the time of the run"),
 )
 FLEET = (
@@ -252,6 +253,30 @@ SIDES = (
     PageColumn("computed_before", "Before", "queues"),
     PageColumn("computed_after", "After, recomputed", "queues"),
     PageColumn("reported_after", "After, reported", "queues"),
+)
+FORESEEN = (
+    PageColumn("member_id", "Member", "member"),
+    PageColumn("change", "Change", "text"),
+    PageColumn("host", "Host", "name", wide=True),
+    PageColumn("before_text", "Before", "queues"),
+    PageColumn("after_text", "After", "queues"),
+)
+FORESEEN_MOVES = (
+    PageColumn("from", "From", "name"),
+    PageColumn("to", "To", "name"),
+    PageColumn("number", "Moved", "count"),
+    PageColumn("queues", "Queues", "queues"),
+)
+_SWITCHED = "queues that move as the strategy is taken into use"
+COMPARED = (
+    PageColumn("strategy", "Strategy", "code"),
+    PageColumn("queues_switched", "Switch", "count", hint=_SWITCHED),
+    PageColumn("queues_moved", "Moved", "count", hint="queues that the rest of the change moves then"),
+    PageColumn("queues_stopped", "Stopped", "count"),
+    PageColumn("spread", "Spread", "count"),
+    PageColumn("idle_members", "Idle", "count"),
+    PageColumn("unassigned_queues", "Unassigned", "count", wide=True),
+    PageColumn("error", "Why not", "prose", needs_any=("error",)),
 )
 MOVES = (
     PageColumn("queue", "Queue", "name"),

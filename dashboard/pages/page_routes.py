@@ -142,7 +142,7 @@ def groups(request: Request) -> Response:
             Choice("health", "Health", VALUES["health"], "any health"),
             Choice("state", "State", TABLE_STATES, "any state"),
         ]
-        return overview_page(reading, span, dict(request.query_params), choices)
+        return overview_page(reading, span, dict(request.query_params), choices, request.app.state.budget_s)
 
     return page(request, "groups.html", compute)
 
@@ -150,7 +150,11 @@ def groups(request: Request) -> Response:
 @router.get("/group")
 def group(request: Request, cluster: str, group: str) -> Response:
     """Show one group."""
-    return page(request, "group.html", lambda reading, span: group_page(reading, cluster, group, span))
+    return page(
+        request,
+        "group.html",
+        lambda reading, span: group_page(reading, cluster, group, span, request.app.state.budget_s),
+    )
 
 
 @router.get("/rebalances")

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from streaming.tables.schema import Row
 from streaming.terminal.format import span_of_time
 
-# Half of a bar's height, and the length of the longest, in units of the picture.
+# The length of the longest bar, in units of the picture.
 LONGEST: Final = 100
 
 
@@ -122,21 +122,13 @@ def _panels(
         for _, name, _ in _MEASURES
     }
 
-    def bar(value: float | None, name: str) -> int | None:
-        return None if value is None else round(LONGEST * value / longest[name]) if longest[name] else 0
-
-    def text(value: Any, write: Callable[[float], str]) -> str:
-        return "unknown" if value is None else write(value)
+    def measure(pair: tuple[Row, Row], title: str, name: str, write: Callable[[float], str]) -> Measure:
+        (of_policy, recorded), most = (row[name] for row in pair), longest[name]
+        texts = ["unknown" if value is None else write(value) for value in (of_policy, recorded)]
+        bars = [None if value is None else round(LONGEST * value / (most or 1)) for value in (of_policy, recorded)]
+        return Measure(title, texts[0], texts[1], bars[0], bars[1])
 
     return [
-        Panel(
-            policy,
-            [
-                Measure(title, *(text(row[name], write) for row in pair), *(bar(row[name], name) for row in pair))
-                for title, name, write in _MEASURES
-            ],
-            number,
-            reason,
-        )
+        Panel(policy, [measure(pair, *each) for each in _MEASURES], number, reason)
         for policy, pair, number, reason in zip(policies, pairs, groups, unknown, strict=True)
     ]
