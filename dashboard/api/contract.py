@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from dashboard.questions.catalog import NUMBERS, PARAMETERS, TIMES, Question
-from dashboard.reading.advice import ADVICE
+from dashboard.reading.listed_advice import ADVICE
 from dashboard.reading.listing import AT, SEARCH, SINCE, UNTIL, Listing
 from dashboard.reading.overview import ADDED
 from streaming.tables.columns import LONG, TEXT, TIME, TRUTH, Column

@@ -22,10 +22,9 @@ from dashboard.reading.listing_query import BadQuestionError, piece, plain_rows,
 from dashboard.reading.listings import LISTINGS
 from dashboard.reading.questions import Reading
 from dashboard.reading.rebalance_detail import rebalance_detail
-from dashboard.reading.requested_advice import requested_advice
+from dashboard.reading.requested_advice import DAYS, MOST_DAYS, requested_advice
 from dashboard.reading.search import LONGEST, search
 from dashboard.reading.time_range import TimeRange
-from streaming.history.recent_figures import DAYS, MOST_DAYS
 from streaming.tables.schema import Row
 from streaming.views.name_checks import one_group
 from streaming.views.progress import progress

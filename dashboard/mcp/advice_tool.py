@@ -9,10 +9,9 @@ from pydantic import Field
 from dashboard.mcp.arguments import AnyGroup, Cluster, Limit
 from dashboard.mcp.source import Source
 from dashboard.mcp.tool_answer import Document, Listed, ToolAnswer, picked
-from dashboard.reading.advice import advice_runs
+from dashboard.reading.listed_advice import advice_runs
 from dashboard.reading.listings import ADVICE
-from dashboard.reading.requested_advice import requested_advice
-from streaming.history.recent_figures import DAYS, MOST_DAYS
+from dashboard.reading.requested_advice import DAYS, MOST_DAYS, requested_advice
 from streaming.tables.schema import Row
 
 _ROW = (
@@ -68,7 +67,7 @@ class AdviceTool:
         core = self._source.settings.core
         found = requested_advice(self._source.reading, core, named, of_group, days)
         row = found.row
-        entries = row.pop("advice", [])
+        entries, computed_at = row.pop("advice", []), row.pop("computed_at")
         not_known = [text for text in (row.pop("unknown", None), row.pop("refused")) if text]
         evidence: list[Row] = [
             {"what": f"rebalances that would not have been under {entry['policy']}", "ids": entry["gone_rebalance_ids"]}
@@ -82,6 +81,6 @@ class AdviceTool:
                 row,
                 {"advice": Listed(picked(entries[:limit], _ENTRY), len(entries), "raise limit")},
                 not_known=not_known,
-                evidence=[{"what": "advice", "link": link}, *evidence],
+                evidence=[{"what": "advice", "at": computed_at, "link": link}, *evidence],
             )
         )

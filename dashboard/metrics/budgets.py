@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from prometheus_client.core import GaugeMetricFamily, Metric
 
 from dashboard.metrics.group_labels import GroupLabels
-from dashboard.reading.budgets import BudgetUse
+from dashboard.reading.budget_use import BudgetUse
 from dashboard.reading.objectives import BUDGET
 
 _LABELS = ("objective", "cluster", "group")

@@ -15,7 +15,7 @@ from dashboard.metrics.file_sums import Summing, Sums, whole
 from dashboard.metrics.group_labels import OTHER, GroupLabels, label
 from dashboard.metrics.known_sources import known_rows, of_knowledge, of_platforms, unknown_of
 from dashboard.metrics.lag import lag_by_group
-from dashboard.reading.budgets import BudgetUse
+from dashboard.reading.budget_use import BudgetUse
 from streaming.settings.model import Metrics
 from streaming.tables.arrow_rows import from_arrow_columns
 from streaming.tables.schema import Row

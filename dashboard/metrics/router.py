@@ -13,7 +13,7 @@ from starlette.datastructures import State
 from dashboard.metrics.families import PREFIX, TABLES_READ, families
 from dashboard.metrics.group_labels import GroupLabels
 from dashboard.metrics.known_sources import of_knowledge, of_platforms
-from dashboard.reading.budgets import budget_uses
+from dashboard.reading.budget_use import budget_uses
 from dashboard.reading.questions import Reading
 from dashboard.reading.snapshots import LIVENESS
 from dashboard.reading.widespread_findings import widespread

@@ -12,14 +12,13 @@ from dashboard.pages.listing_page import Choice, listing_page
 from dashboard.pages.page_addresses import API, address
 from dashboard.pages.page_routes import NO_RANGE, check_parameters, cluster_choice, page
 from dashboard.pages.policy_panels import panels_of_group, panels_of_run
-from dashboard.reading.advice import advice_runs
+from dashboard.reading.listed_advice import advice_runs
 from dashboard.reading.listing import VALUES
 from dashboard.reading.listings import ADVICE
 from dashboard.reading.questions import Reading
 from dashboard.reading.replay_runs import replay_runs, run_sums
-from dashboard.reading.requested_advice import requested_advice
+from dashboard.reading.requested_advice import DAYS, MOST_DAYS, requested_advice
 from dashboard.reading.time_range import TimeRange
-from streaming.history.recent_figures import DAYS, MOST_DAYS
 from streaming.machine.clock import now_ms
 from streaming.terminal.format import time_text
 from udfs.model.config import CoreConfig

@@ -7,7 +7,7 @@ from typing import Any
 from dashboard.pages.page_addresses import API, address
 from dashboard.pages.what_if_form import form_of
 from dashboard.reading.activity import UNREAD_KINDS, groups_in
-from dashboard.reading.budgets import shown_budgets
+from dashboard.reading.budget_use import shown_budgets
 from dashboard.reading.churn import churn
 from dashboard.reading.group_detail import group_detail
 from dashboard.reading.group_timeline import timeline

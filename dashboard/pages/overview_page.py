@@ -11,7 +11,7 @@ from dashboard.pages.listing_page import Choice, listing_page
 from dashboard.pages.page_addresses import API, address
 from dashboard.reading import listings
 from dashboard.reading.activity import CONDITIONS, bins, fleet, groups_in
-from dashboard.reading.budgets import shown_budgets
+from dashboard.reading.budget_use import shown_budgets
 from dashboard.reading.churn import BUSIEST, churn, churning
 from dashboard.reading.cluster_rows import cluster_rows
 from dashboard.reading.known_time import nothing_to_list

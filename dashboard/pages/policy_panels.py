@@ -102,7 +102,7 @@ def panels_of_run(sums: Sequence[Row]) -> list[Panel]:
 
 def _partly(row: Row) -> str:
     unknown = row["queue_pause_unknown"]
-    return f"queue-pause is unknown, or a part, of {unknown:,} of these groups" if unknown else ""
+    return f"queue-pause is unknown, or only a part, in {unknown:,} of these groups" if unknown else ""
 
 
 def _estimated(row: Row, each: float | None) -> Row:

@@ -8,7 +8,7 @@ from typing import get_args
 
 import pyarrow as pa
 
-from dashboard.reading.advice import RESULTS
+from dashboard.reading.listed_advice import RESULTS
 from dashboard.reading.questions import Reading
 from dashboard.reading.window import last_day
 from streaming.tables.arrow_rows import to_arrow

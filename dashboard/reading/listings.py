@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dashboard.reading.advice import ADVICE as ADVICE_ROWS
-from dashboard.reading.advice import advice_table, with_advice
 from dashboard.reading.known_time import unwritten_findings
+from dashboard.reading.listed_advice import ADVICE as ADVICE_ROWS
+from dashboard.reading.listed_advice import advice_table, with_advice
 from dashboard.reading.listing import Listing
 from dashboard.reading.member_queues import HELD, with_queues_and_pods
 from dashboard.reading.overview import overview

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
 
-from dashboard.reading.advice import run_rows
 from dashboard.reading.dependencies import unnoted_reads
+from dashboard.reading.listed_advice import newest_run_of
 from dashboard.reading.queries import QueryTimeoutError
 from dashboard.reading.questions import Reading
 from dashboard.reading.window import HOUR_MS
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from streaming.history.advice import GroupAdvice
     from udfs.model.config import CoreConfig
 
+DAYS: Final = 7
+MOST_DAYS: Final = 366
 # A policy is decided in some milliseconds for each rebalance, and in microseconds for each of its queues: with so many
 # of them one takes some seconds. Time is looked at between two policies.
 MOST_REBALANCES: Final = 400
@@ -82,25 +84,32 @@ def requested_advice(reading: Reading, core: CoreConfig, cluster: str | None, gr
         named = one_group(reading.tables, group, cluster) | {"group_id": group}
         since_ms = since_of(reading.tables, days, now_ms())
         key = ("advice of", named["cluster"], group, days, named.get("last_rebalance_at"), since_ms // HOUR_MS)
-        kept = reading.cache.get(key, (), lambda: msgspec.json.encode(_computed(reading, core, named, days, since_ms)))
-        found: dict[str, Any] = msgspec.json.decode(kept)
-        figures, run = found["figures"], None
-        if found["refused"]:
-            stored = run_rows(reading, (named["cluster"], group))
-            run, figures = next(((run, rows) for run, rows in stored if rows), (None, []))
+        figures: list[Row]
+        computed_at, refused, run = None, "", None
+        try:
+            kept = reading.cache.get(key, (), lambda: _computed(reading, core, named, days, since_ms))
+            figures, computed_at = msgspec.json.decode(kept)
+        except _RefusedError as error:
+            # It is not kept: the machine may have been busy.
+            refused = str(error)
+            run, figures = newest_run_of(reading, named["cluster"], group) or (None, [])
     return RequestedAdvice(
         cluster=named["cluster"],
         group_id=group,
         days=days,
         figures=figures,
         advice=group_advice(figures) if figures else None,
-        computed_at=found["computed_at"],
-        refused=found["refused"],
+        computed_at=computed_at,
+        refused=refused,
         run=run,
     )
 
 
-def _computed(reading: Reading, core: CoreConfig, group: Row, days: int, since_ms: int) -> dict[str, Any]:
+class _RefusedError(Exception):
+    """It is not computed here; the text says why."""
+
+
+def _computed(reading: Reading, core: CoreConfig, group: Row, days: int, since_ms: int) -> bytes:
     from streaming.allocation.plugins import installed_user_strategies
     from streaming.history.recent_figures import group_size, recent_figures
 
@@ -111,26 +120,22 @@ def _computed(reading: Reading, core: CoreConfig, group: Row, days: int, since_m
     if size.rebalances > MOST_REBALANCES or size.queues > MOST_QUEUES:
         many = f"{size.rebalances:,} rebalances with {size.queues:,} queues {span}"
         most = f"at most {MOST_REBALANCES:,} with {MOST_QUEUES:,} are decided again here"
-        return _refused(f"{name} has {many}, and {most}; fewer days have fewer, and {instead}")
+        raise _RefusedError(f"{name} has {many}, and {most}; fewer days have fewer, and {instead}")
     if size.all_rebalances > MOST_READ:
-        return _refused(f"{name} has {size.all_rebalances:,} rebalances, and at most {MOST_READ:,} are read; {instead}")
+        many = f"{name} has {size.all_rebalances:,} rebalances"
+        raise _RefusedError(f"{many}, and at most {MOST_READ:,} are read; {instead}")
     end_s = time.monotonic() + limit_s
 
     def proceed() -> None:
         if time.monotonic() > end_s:
-            raise QueryTimeoutError(f"to decide {count(size.rebalances, 'rebalance')} {span} again took longer than")
+            long = f"to decide {count(size.rebalances, 'rebalance')} {span} again took longer than {limit_s:g} s"
+            raise _RefusedError(f"{long}; fewer days take less, and {instead}")
 
     if not _ONE_AT_A_TIME.acquire(timeout=limit_s):
         raise QueryTimeoutError("advice to other groups is computed now; ask again")
     try:
         installed_user_strategies()
         figures = recent_figures(reading.tables, group, since_ms, core, proceed)
-    except QueryTimeoutError as error:
-        return _refused(f"{error} {limit_s:g} s; fewer days take less, and {instead}")
     finally:
         _ONE_AT_A_TIME.release()
-    return {"figures": figures, "computed_at": now_ms(), "refused": ""}
-
-
-def _refused(why: str) -> dict[str, Any]:
-    return {"figures": [], "computed_at": None, "refused": why}
+    return msgspec.json.encode((figures, now_ms()))

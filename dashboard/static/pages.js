@@ -74,7 +74,8 @@ document.addEventListener("input", (event) => {
   if (form) hold(form, true);
 });
 document.addEventListener("change", (event) => {
-  const form = event.target.closest(".filters");
+  // A planned change has several parts, so it waits for its button.
+  const form = event.target.closest(".filters:not(.change)");
   if (form && event.target === pointedAt) form.requestSubmit();
 });
 

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from streaming.history.replay_figures import Asked, refusal
 from streaming.tables.schema import Row
 from streaming.terminal.format import count, span_of_time
+
+if TYPE_CHECKING:
+    from streaming.history.replay_figures import Asked
 
 # A saving is advice from a tenth of the whole on, and only if that is worth a change of configuration.
 LEAST_SHARE: Final = 0.1
@@ -34,6 +36,9 @@ POLICIES: Final = (
 
 def asked_of(since_ms: int) -> Asked:
     """Return what is replayed for advice, since a time."""
+    # Whoever reads what was replayed does not load what replays, which takes longer than the answer.
+    from streaming.history.replay_figures import Asked, refusal
+
     return Asked(tuple(text for text in POLICIES if refusal(text) is None), all_strategies=True, since_ms=since_ms)
 
 
@@ -143,7 +148,7 @@ def _advice(recorded: Row, row: Row) -> Advice | None:
         fewer_moves=fewer_moves,
         fewer_stops=fewer_stops,
         gone_rebalances=row["gone_rebalances"],
-        gone_rebalance_ids=row["gone_rebalance_ids"] or (),
+        gone_rebalance_ids=row.get("gone_rebalance_ids") or (),
         costs=list(_costs(recorded, row)),
         settings=row["settings"] or (),
         assumes=list(_assumed(recorded, row)),

@@ -11,8 +11,6 @@ from streaming.tables.schema import Row
 from streaming.views.reader import Reader, Within
 from udfs.model.config import CoreConfig
 
-DAYS: Final = 7
-MOST_DAYS: Final = 366
 DAY_MS: Final = 86_400_000
 
 

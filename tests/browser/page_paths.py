@@ -11,6 +11,7 @@ from dashboard.questions.catalog import questions
 KINDS = (
     *("groups", "group", "rebalances", "rebalance", "member", "client", "host", "members"),
     *("findings", "nothing fits", "search", "rejected events", "job", "questions"),
+    *("advice", "advice to a group", "replays", "what if", "what if of all strategies"),
     *(f"question {name}" for name in questions()),
 )
 # Pages that have nothing to show, and the status with which each of them says so.
@@ -34,6 +35,7 @@ def paths(url: str) -> dict[str, str]:
     group, rebalance = first("groups?sort=-queues"), first("rebalances?since=0&sort=-queues_moved")
     span = first("assignments?open=yes")
     member = first("members?open=yes")
+    changed = {"cluster": group["cluster"], "group": group["group_id"]}
     needed = {"topic": span["topic"], "queue": span["queue_id"]}
     return {
         "groups": "/",
@@ -50,6 +52,11 @@ def paths(url: str) -> dict[str, str]:
         "rejected events": "/rejected-events",
         "job": "/job",
         "questions": "/questions",
+        "advice": "/advice",
+        "advice to a group": "/advice?" + urlencode({"cluster": group["cluster"], "group_id": group["group_id"]}),
+        "replays": "/replays",
+        "what if": "/what-if?" + urlencode(changed | {"add": 1, "remove": 1}),
+        "what if of all strategies": "/what-if?" + urlencode(changed | {"strategy": "all"}),
         **{
             f"question {name}": f"/questions/{name}"
             + (f"?{urlencode(needed)}" if "topic" in question.parameters and "queue" in question.parameters else "")

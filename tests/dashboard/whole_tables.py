@@ -6,6 +6,7 @@ from pathlib import Path
 
 from streaming.tables.arrow_rows import to_arrow
 from streaming.tables.delta_rs_table import DeltaRsTable
+from streaming.tables.replay_tables import REPLAY_GROUPS, REPLAYS
 from streaming.tables.schema import TABLES, Row
 from streaming.tables.writer import Mark
 from tests.streaming.tables.journals import T0
@@ -69,8 +70,33 @@ MORE: dict[str, list[Row]] = {
 }
 
 
+# Two groups that a run of advice has: one with advice, one of which nothing is known.
+_FIGURES = {"rebalances": 20, "queues_moved": 100, "queues_stopped": 100, "queue_pause_ms": 90_000, "not_reproduced": 0}
+_RECORDED = {**_GROUP, "system": "kafka", "replay_id": "run", "started_at": T0, "covers_from": T0, "covers_to": T0 + 9}
+_EACH = {"move_pause_ms": 1_000, "move_repeated_messages": 50.0, "measured_rebalances": 20, "gone_rebalances": 0}
+_BETTER = {"policy": "static", "queues_moved": 10, "queues_stopped": 10, "added_rebalances": 1, "notes": ["It is so."]}
+_OTHER = {"cluster": "c2", "group_id": "payments", "system": "rocketmq", "replay_id": "run", "started_at": T0}
+FIGURES: list[Row] = [
+    _RECORDED | _FIGURES | _EACH,
+    _RECORDED | _FIGURES | _EACH | _BETTER | {"settings": ["static: group.instance.id"]},
+    _OTHER | {"unknown": "the tables have no rebalances of group payments"},
+]
+RUN: Row = {
+    "replay_id": "run",
+    "started_at": T0,
+    "finished_at": T0 + 1,
+    "groups_asked": [],
+    "groups": 2,
+    "sums": [],
+    "policies": ["static"],
+    "all_strategies": True,
+}
+
+
 def write_whole(root: Path) -> None:
     """Write the story and these rows."""
     write_story(root)
     for name, rows in MORE.items():
         DeltaRsTable(root, TABLES[name]).append(to_arrow(TABLES[name], rows), Mark("more", 0))
+    for table, found in ((REPLAY_GROUPS, FIGURES), (REPLAYS, [RUN])):
+        DeltaRsTable(root, table).append(to_arrow(table, found), Mark("run", 0))

@@ -25,7 +25,7 @@ ADDRESSES = {
         for name in ("clusters", "liveness", "churn", "fleet", "delays", "questions")
     },
     "/api/v1/search": "/api/v1/search?q=orders",
-    **{f"/api/v1/{name}": f"/api/v1/{name}?{OF_GROUP}" for name in ("timeline", "progress")},
+    **{f"/api/v1/{name}": f"/api/v1/{name}?{OF_GROUP}" for name in ("timeline", "progress", "group-advice")},
     "/api/v1/rebalances/{rebalance_id}": f"/api/v1/rebalances/{THIRD}",
 }
 

@@ -22,7 +22,7 @@ from tests.dashboard.mcp.thirty_questions import THIRTY, Asked, Facts
 TOKEN = "a token of some length"
 _TOOLS = [
     *("find_groups", "what_is_wrong", "explain_rebalance", "timeline", "who_owned", "members", "lag", "run_question"),
-    "what_if",
+    *("what_if", "advise"),
 ]
 # A token of a model is about four characters of English.
 CHARACTERS_OF_A_TOKEN = 4

@@ -94,11 +94,11 @@ THIRTY = (
         lambda f: sorted(f.rows("select group_id from groups where system = 'kafka'")),
     ),
     Asked(
-        "Which groups have search in their names?",
-        "find_groups",
-        {"text": "SEARCH"},
-        each("groups", "cluster", "group_id"),
-        lambda f: sorted(f.rows("select cluster, group_id from groups where contains(group_id, 'search')")),
+        "Up to when was shipments-search decided again for advice?",
+        "advise",
+        of(KAFKA),
+        lambda a: a["covers_to"],
+        lambda f: f.one(f"select {_TIME.format('max(event_time)')} from rebalances where {where(KAFKA)}"),
     ),
     Asked(
         "In which groups do subscriptions differ now?",

@@ -10,7 +10,7 @@ from dashboard.app import create_app
 from dashboard.mcp.source import ToolSettings
 from dashboard.metrics.budgets import of_budgets
 from dashboard.metrics.group_labels import GroupLabels
-from dashboard.reading.budgets import BudgetUse, budget_uses
+from dashboard.reading.budget_use import BudgetUse, budget_uses
 from streaming.settings.model import load
 from streaming.tables.arrow_rows import to_arrow
 from streaming.tables.delta_rs_table import DeltaRsTable

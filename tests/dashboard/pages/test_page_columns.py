@@ -18,6 +18,7 @@ from dashboard.reading.time_range import TimeRange
         (page_columns.FINDINGS, listings.FINDINGS),
         (page_columns.SESSIONS, listings.MEMBERS),
         (page_columns.REJECTED, listings.REJECTED),
+        (page_columns.ADVICE, listings.ADVICE),
     ],
 )
 def test_every_order_is_one_of_the_listing(

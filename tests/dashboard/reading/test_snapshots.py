@@ -13,7 +13,8 @@ from streaming.stores.failure import StoreAwayError
 from streaming.tables.arrow_rows import to_arrow
 from streaming.tables.delta_rs_table import DeltaRsTable
 from streaming.tables.errors import NoTablesError
-from streaming.tables.schema import CHANGES, FINDINGS, GROUPS, MEMBERS, TABLES
+from streaming.tables.replay_tables import EVERY_TABLE
+from streaming.tables.schema import CHANGES, FINDINGS, GROUPS, MEMBERS
 from streaming.tables.writer import Mark
 from streaming.views.reader import Reader
 
@@ -96,7 +97,7 @@ def test_a_store_that_hangs_is_waited_for_once_in_a_poll_and_by_no_request(
         patch.setattr("streaming.views.liveness_reader.read_liveness", hang)
         snapshots.refresh()
         assert len(asked) == 2
-        assert list(snapshots.unreadable) == sorted(TABLES)
+        assert list(snapshots.unreadable) == sorted(EVERY_TABLE)
         # The copy on this machine is still shown for a moment.
         assert names(snapshots) == ["a"]
         patch.setattr("dashboard.reading.snapshots.FAILS_AFTER_S", 0)

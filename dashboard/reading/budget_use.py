@@ -94,11 +94,11 @@ def shown_budgets(
 def _shown(use: BudgetUse, budget_ms: float) -> ShownBudget:
     least, most = use.least_ms / budget_ms, None if use.most_ms is None else use.most_ms / budget_ms
     if least >= 1:
-        return ShownBudget(f"spent: {'at least ' if most != least else ''}{least:.0%} used", "critical")
+        return ShownBudget(f"spent: {'at least ' if most != least else ''}{least:,.0%} used", "critical")
     if most is None:
-        return ShownBudget(f"at least {least:.0%} used, what is left is unknown", "unknown")
+        return ShownBudget(f"at least {least:,.0%} used, what is left is unknown", "unknown")
     left = span_of_time(round(max(0.0, budget_ms - (use.most_ms or 0))))
     if most >= 1:
-        return ShownBudget(f"{least:.0%} to {most:.0%} used", "warning")
-    share = f"{most:.0%}" if round(least, 2) == round(most, 2) else f"{least:.0%} to {most:.0%}"
+        return ShownBudget(f"{least:,.0%} to {most:,.0%} used", "warning")
+    share = f"{most:,.0%}" if round(least, 2) == round(most, 2) else f"{least:,.0%} to {most:,.0%}"
     return ShownBudget(f"{share} used, {left} left", "ok")
