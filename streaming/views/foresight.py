@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple, TypeVar
 
 from streaming.terminal.format import count, queue_name
@@ -350,7 +350,7 @@ def member_rows(given: Foresight) -> list[dict[str, Any]]:
     return sorted(rows, key=lambda row: row["before"] == row["after"])
 
 
-def _held(owners: dict[Queue, tuple[str, ...]]) -> dict[str, list[dict[str, Any]]]:
+def _held(owners: Mapping[Queue, tuple[str, ...]]) -> dict[str, list[dict[str, Any]]]:
     held: dict[str, list[dict[str, Any]]] = {}
     for queue in sorted(owners, key=lambda queue: (queue[0], queue[1] or "", queue[2])):
         for holder in owners[queue]:

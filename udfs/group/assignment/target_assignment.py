@@ -237,7 +237,7 @@ def _problem(
 def _settings(group: Group) -> dict[str, object]:
     """Return the settings of the group's strategy; an unreported release is taken from the group's targets."""
     shown = None if group.recorded is None else group.recorded.release
-    return ({} if shown is None else {COORDINATOR: shown}) | (group.strategy_settings or {})
+    return {**({} if shown is None else {COORDINATOR: shown}), **(group.strategy_settings or {})}
 
 
 def participant(

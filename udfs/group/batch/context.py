@@ -14,6 +14,7 @@ from udfs.group.state.group import MAX_EVIDENCE, Evidence, Group, Pending, Queue
 from udfs.group.state.recorded_group import RecordedGroup
 from udfs.group.state.state_machine import GroupKind
 from udfs.group.state.view import Settings
+from udfs.group.state.writing import assign, elements, entries
 from udfs.model.config import CoreConfig
 from udfs.model.events import GroupSnapshot, Mode
 from udfs.model.group_api import GroupInput, TopicsView, observed_since
@@ -46,7 +47,7 @@ class GroupContext(GroupSessions):
 
     def applied(self, at: int) -> None:
         """Record that something was applied: a change, an expiry or a snapshot."""
-        self.group.last_applied = max(at, self.group.last_applied or at)
+        assign(self.group, last_applied=max(at, self.group.last_applied or at))
         self.touch(at)
 
     def note_former_member(self, at: int, own: int) -> None:
@@ -57,11 +58,11 @@ class GroupContext(GroupSessions):
 
     def touch(self, at: int) -> None:
         """Record an observation that makes no later event late; an empty group is remembered from then on."""
-        self.group.touched_at = max(at, self.group.touched_at or at)
+        assign(self.group, touched_at=max(at, self.group.touched_at or at))
 
     def note_deletion(self, own: int) -> None:
         """Record that the group was deleted at a time; older events that come later belong to the former group."""
-        self.group.deleted_at = max(own, self.group.deleted_at or own)
+        assign(self.group, deleted_at=max(own, self.group.deleted_at or own))
 
     def forget_observations(self, at: int) -> None:
         """Forget observations of the group's queues from before a time, because they belong to a deleted group."""
@@ -84,53 +85,56 @@ class GroupContext(GroupSessions):
 
     def follow_records(self, recorded: RecordedGroup | None) -> None:
         """Start or stop following the group by the coordinator's records about it."""
-        self.group.recorded = recorded
+        assign(self.group, recorded=recorded)
 
     def follow(self) -> None:
         """Record that the group is of a kind that is followed."""
-        self.group.followed = True
+        assign(self.group, followed=True)
 
     def note_preparing(self, snapshot: GroupSnapshot) -> None:
         """Record that a coordinator has begun a rebalance."""
-        group = self.group
-        group.preparing_since, group.preparing_reason, group.join_ended_at = under_way(group, snapshot)
+        since, reason, joined = under_way(self.group, snapshot)
+        assign(self.group, preparing_since=since, preparing_reason=reason, join_ended_at=joined)
 
     def note_not_preparing(self, own: int) -> None:
         """Record that no rebalance was in progress any more at a time, unless one began later."""
         group = self.group
         if group.preparing_since is None or group.preparing_since <= own:
-            group.preparing_since = group.preparing_reason = group.join_ended_at = None
+            assign(group, preparing_since=None, preparing_reason=None, join_ended_at=None)
 
     def note_snapshot(self, at: int) -> None:
         """Record the time of an applied snapshot."""
-        self.group.last_snapshot_at = max(at, self.group.last_snapshot_at or at)
+        assign(self.group, last_snapshot_at=max(at, self.group.last_snapshot_at or at))
 
     def note_poll(self, leader: str | None, strategy: str | None) -> None:
         """Record the leader and the strategy that a poll reports."""
-        if leader is not None:
-            self.group.leader = leader
-        self.group.reported_strategy = strategy or self.group.reported_strategy
+        group = self.group
+        assign(
+            group,
+            leader=group.leader if leader is None else leader,
+            reported_strategy=strategy or group.reported_strategy,
+        )
 
     def set_strategy(self, strategy: str, inferred: bool, own: int) -> None:
         """Set the group's strategy, from an event with that time."""
-        self.group.strategy, self.group.strategy_inferred = strategy, inferred
-        self.group.settings_at["strategy"] = own
+        assign(self.group, strategy=strategy, strategy_inferred=inferred)
+        entries(self.group.settings_at)["strategy"] = own
 
     def set_mode(self, mode: Mode, own: int) -> None:
         """Set how the group shares its queues; None is the default as long as no other was set."""
         if mode != self.mode:
-            self.group.mode = mode
-        self.group.settings_at["mode"] = own
+            assign(self.group, mode=mode)
+        entries(self.group.settings_at)["mode"] = own
 
     def set_strategy_settings(self, settings: dict[str, object], own: int) -> None:
         """Set the settings of the group's strategy."""
         if settings != (self.group.strategy_settings or {}):
-            self.group.strategy_settings = settings
-        self.group.settings_at["strategy_settings"] = own
+            assign(self.group, strategy_settings=settings)
+        entries(self.group.settings_at)["strategy_settings"] = own
 
     def note_late_event(self) -> None:
         """Count an event that came late."""
-        self.group.late_events += 1
+        assign(self.group, late_events=self.group.late_events + 1)
 
     # ---- changes that make a rebalance
 
@@ -155,7 +159,8 @@ class GroupContext(GroupSessions):
             return
         self.touch(at)
         if group.pending is None:
-            group.pending, self.before.causes = Pending(opened_at=at, changed_at=at), []
+            assign(group, pending=Pending(opened_at=at, changed_at=at))
+            self.before.causes = []
         self.before.causes.append(
             Trigger(kind=kind, member_id=member_id, topic=topic, detail=detail, event_id=event_id)
         )
@@ -166,20 +171,20 @@ class GroupContext(GroupSessions):
         if pending is None or not causes:
             return
         self.applied(at)
-        pending.changed_at = max(at, pending.changed_at)
+        assign(pending, changed_at=max(at, pending.changed_at))
         if len(self._caused) != len(pending.triggers):
             self._caused = {(known.kind, known.member_id, known.topic) for known in pending.triggers}
         for cause in causes:
             if (key := (cause.kind, cause.member_id, cause.topic)) not in self._caused:
                 self._caused.add(key)
-                pending.triggers.append(cause)
+                elements(pending.triggers).append(cause)
 
     def learn(self, evidence: Evidence) -> bool:
         """Remember evidence that a later reported generation may show; beyond the limit the oldest is dropped.
 
         Returns: whether it is new.
         """
-        remembered = self.group.evidence
+        remembered = elements(self.group.evidence)
         if evidence in remembered:
             return False
         bisect.insort(
@@ -191,12 +196,12 @@ class GroupContext(GroupSessions):
     def note_pending_assignment(self, reported: list[tuple[Queue, tuple[str, ...]]]) -> None:
         """Record the whole assignment that was reported with the pending changes."""
         if self.group.pending is not None:
-            self.group.pending.reported = reported
+            assign(self.group.pending, reported=reported)
 
     def put_off_pending(self, at: int) -> None:
         """Raise the time of the pending rebalance, if there is one, to at least this time."""
         if self.group.pending is not None:
-            self.group.pending.changed_at = max(at, self.group.pending.changed_at)
+            assign(self.group.pending, changed_at=max(at, self.group.pending.changed_at))
 
     def rename_causes(self, former_id: str, member_id: str) -> None:
         """Let causes of this event time name a static member by its new id."""
@@ -209,7 +214,7 @@ class GroupContext(GroupSessions):
 
     def cancel_pending(self) -> None:
         """Drop the pending rebalance, because its changes have cancelled out."""
-        self.group.pending = None
+        assign(self.group, pending=None)
 
     def learn_all(self, triggers: Sequence[Trigger], at: int) -> None:
         """Remember causes as evidence for the reported generation that is about to come."""
@@ -218,7 +223,7 @@ class GroupContext(GroupSessions):
 
     def take_back_evidence(self, member_id: str, at: int) -> None:
         """Forget departures of a member that has been alive since."""
-        self.group.evidence = [
+        left = [
             evidence
             for evidence in self.group.evidence
             if evidence.member_id != member_id
@@ -226,17 +231,19 @@ class GroupContext(GroupSessions):
             or evidence.time > at
             or (evidence.time == at and evidence.kind == "member_left")
         ]
+        assign(self.group, evidence=left)
 
     def explain_silence(self, member_id: str, left_at: int) -> None:
         """Forget an expiry that was inferred from the silence of a member that had left before."""
         if (self.last_heartbeat_or_none(member_id, left_at) or left_at) <= left_at:
-            self.group.evidence = [
+            left = [
                 evidence
                 for evidence in self.group.evidence
                 if (evidence.member_id, evidence.kind, evidence.event_id) != (member_id, "session_expired", None)
                 or evidence.time < left_at
             ]
+            assign(self.group, evidence=left)
 
     def use_up_evidence(self, left: list[Evidence]) -> None:
         """Keep only the evidence that a generation does not show."""
-        self.group.evidence = left
+        assign(self.group, evidence=left)

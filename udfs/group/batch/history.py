@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -16,6 +16,7 @@ from udfs.group.state.episodes import Episode, Root
 from udfs.group.state.group import Group, GroupFinding, observed_by
 from udfs.group.state.queue_findings import CommitsBack, ExpiredCommits, Standstill, UnreadQueues
 from udfs.group.state.strategy_verdict import with_verdict
+from udfs.group.state.writing import assign, entries
 from udfs.model.clients import client_of
 from udfs.model.config import CoreConfig
 from udfs.model.finding_names import NAMES, NamedMember
@@ -49,9 +50,9 @@ class GroupHistory(EventTimeView):
 
     def write(self, at: int, body: Body) -> None:
         """Write one change of the group's history."""
-        self.group.number += 1
+        assign(self.group, number=self.group.number + 1)
         if isinstance(body, MemberReplaced) or (isinstance(body, QueuesReassigned) and body.origin == "computed"):
-            self.group.computed_at = None if at == self.group.last_rebalance_at else at
+            assign(self.group, computed_at=None if at == self.group.last_rebalance_at else at)
         self.output.changes.append(
             Change(
                 cluster=self.facts.cluster,
@@ -80,7 +81,7 @@ class GroupHistory(EventTimeView):
             row = with_epochs(self.group.recorded, row, self.group.members)
         row = with_verdict(row, self.group)
         if row != self.group.row:
-            self.group.row = row
+            assign(self.group, row=row)
             self.write(at, row)
         self.note_under_way(at)
 
@@ -88,10 +89,10 @@ class GroupHistory(EventTimeView):
         """Record since when the group has been rebalancing, and close the finding that it takes too long."""
         group = self.group
         if self.shown_state not in UNDER_WAY:
-            group.under_way_since = None
+            assign(group, under_way_since=None)
             self.set_finding(STUCK, None, at)
         elif group.under_way_since is None:
-            group.under_way_since = at
+            assign(group, under_way_since=at)
         elif STUCK in group.findings:
             self.find_stuck(group.under_way_since, at)
 
@@ -103,23 +104,23 @@ class GroupHistory(EventTimeView):
 
     def set_standstill(self, standstill: Standstill | None) -> None:
         """Record the finding that queues stand, or that there is none."""
-        self.group.standstill = standstill
+        assign(self.group, standstill=standstill)
 
     def set_unread(self, unread: UnreadQueues | None) -> None:
         """Record the queues that nobody reads."""
-        self.group.unread = unread
+        assign(self.group, unread=unread)
 
     def set_retention(self, retention: dict[str, Standstill]) -> None:
         """Record the open findings that messages were lost, or are at risk."""
-        self.group.retention = retention
+        assign(self.group, retention=retention)
 
     def set_commits_back(self, back: CommitsBack | None) -> None:
         """Record the commits that went back, or that there are none."""
-        self.group.went_back = back
+        assign(self.group, went_back=back)
 
     def set_expired(self, expired: ExpiredCommits | None) -> None:
         """Record the commits that were deleted, or that there are none."""
-        self.group.expired = expired
+        assign(self.group, expired=expired)
 
     def take_falls(self, until: int) -> list[QueueFall]:
         """Return the commits up to a time that are lower than those before, each once."""
@@ -127,9 +128,11 @@ class GroupHistory(EventTimeView):
         self.facts = msgspec.structs.replace(self.facts, falls=[fall for fall in falls if fall.at > until])
         return [fall for fall in falls if fall.at <= until]
 
-    def note_episodes(self, at: int, roots: list[Root], episodes: list[Episode], changes: Iterable[Body]) -> None:
+    def note_episodes(
+        self, at: int, roots: Sequence[Root], episodes: Sequence[Episode], changes: Iterable[Body]
+    ) -> None:
         """Record the memory of rebalances, and write the episodes that changed."""
-        self.group.roots, self.group.episodes = roots, episodes
+        assign(self.group, roots=roots, episodes=episodes)
         for change in changes:
             self.write(at, change)
 
@@ -142,7 +145,7 @@ class GroupHistory(EventTimeView):
         """Record when the queues that stand were last evaluated."""
         self.looked_at = at
         if self.group.standstill is not None:
-            self.group.standstill.looked_at = at
+            assign(self.group.standstill, looked_at=at)
 
     def _awaited_members(self) -> list[NamedMember]:
         """Return the members that hold up a rebalance, as far as the coordinator shows them."""
@@ -171,24 +174,24 @@ class GroupHistory(EventTimeView):
         current = group.findings.get(key)
         if found is None:
             if current is not None:
-                del group.findings[key]
+                del entries(group.findings)[key]
                 self.write(at, FindingClosed(finding_id=current.finding_id, closed_at=at))
             return
         fields = self._finding_fields(kind or key, found, at)
         digest = _digest(fields)
         if current is not None:
             if found.closes_at is not None:
-                current.closes_at = found.closes_at
+                assign(current, closes_at=found.closes_at)
             if digest != current.digest:
-                current.digest, opened_at = digest, current.opened_at
-                changed_at = max(at, opened_at)
+                assign(current, digest=digest)
+                opened_at, changed_at = current.opened_at, max(at, current.opened_at)
                 self.write(
                     at,
                     FindingChanged(finding_id=current.finding_id, opened_at=opened_at, changed_at=changed_at, **fields),
                 )
             return
         name = finding_id(self.facts.cluster, self.facts.group_id, key, at)
-        group.findings[key] = GroupFinding(name, at, found.closes_at, digest)
+        entries(group.findings)[key] = GroupFinding(name, at, found.closes_at, digest)
         self.write(at, FindingOpened(finding_id=name, opened_at=at, **fields))
 
     def set_findings(self, evaluated: Iterable[tuple[str, Found | None]], at: int) -> None:

@@ -10,6 +10,7 @@ from udfs.group.batch.event_queue import EventQueue
 from udfs.group.batch.history import GroupHistory
 from udfs.group.state.group import Departed, Group, Member
 from udfs.group.state.state_machine import GroupKind
+from udfs.group.state.writing import assign, entries
 from udfs.model.config import CoreConfig
 from udfs.model.errors import InvariantError
 from udfs.model.group_api import GroupInput, TopicsView
@@ -74,7 +75,8 @@ class GroupSessions(GroupHistory):
             return
         if self._lives_by_polls(member) and at + timeout_ms < (self.group.last_snapshot_at or 0):
             return
-        was_heartbeats, member.by_heartbeats = member.by_heartbeats, True
+        was_heartbeats = member.by_heartbeats
+        assign(member, by_heartbeats=True)
         self.note_heartbeat(member.member_id, at)
         if not was_heartbeats:
             self.schedule_expiry(member.member_id)
@@ -90,8 +92,8 @@ class GroupSessions(GroupHistory):
 
     def end_heartbeats(self, member_id: str) -> None:
         """Track a member of a reported generation by snapshots: it is silent, and no generation has shown that."""
-        self.group.members[member_id].by_heartbeats = False
-        self.group.last_heartbeats[member_id] = self.applied_heartbeats.pop(member_id)
+        assign(self.group.members[member_id], by_heartbeats=False)
+        entries(self.group.last_heartbeats)[member_id] = self.applied_heartbeats.pop(member_id)
 
     def show_alive(self, member: Member, own: int) -> None:
         """Track a member by snapshots from the poll on that shows it, when its heartbeats had ended its session.
@@ -104,13 +106,13 @@ class GroupSessions(GroupHistory):
         if self.own_deadline_of(member, last) < own:
             self.note_heartbeat(member.member_id, last)
             self.end_heartbeats(member.member_id)
-            self.group.returned_after[member.member_id] = member.begins_at - 1
-            member.own_joined_at = own
+            entries(self.group.returned_after)[member.member_id] = member.begins_at - 1
+            assign(member, own_joined_at=own)
             self.await_heartbeat(member.member_id, own)
 
     def note_heartbeat(self, member_id: str, at: int) -> None:
         """Record a heartbeat of a member that is tracked by heartbeats."""
-        self.group.last_heartbeats.pop(member_id, None)
+        entries(self.group.last_heartbeats).pop(member_id, None)
         last = self.applied_heartbeats.get(member_id)
         if last is None or at > last:
             self.applied_heartbeats[member_id] = at
@@ -135,18 +137,17 @@ class GroupSessions(GroupHistory):
         """
         group, own = self.group, heartbeat_at if own is None else own
         if heartbeat_at is not None:
-            member.by_heartbeats = True
+            assign(member, by_heartbeats=True)
             self.applied_heartbeats[member.member_id] = heartbeat_at
         self.before.note_member(member.member_id)
-        member.joined_at = at
-        member.own_joined_at = own if own is not None and own < at else None
-        member.holds_since = at
-        group.members[member.member_id] = member
-        departed = group.departed.pop(member.member_id, None)
+        assign(member, joined_at=at, own_joined_at=own if own is not None and own < at else None, holds_since=at)
+        entries(group.members)[member.member_id] = member
+        departed = entries(group.departed).pop(member.member_id, None)
         if departed is not None and not member.by_heartbeats:
             # A late heartbeat may show that it had not expired, unless it left since.
             is_expired = departed.left_reason == "expired" and departed.over_at <= departed.left_at
-            group.returned_after[member.member_id] = departed.member.begins_at - 1 if is_expired else departed.over_at
+            returned_after = departed.member.begins_at - 1 if is_expired else departed.over_at
+            entries(group.returned_after)[member.member_id] = returned_after
         self.schedule_expiry(member.member_id)
         if self.before.folds:
             self.before.began.setdefault(member.member_id, former)
@@ -180,14 +181,14 @@ class GroupSessions(GroupHistory):
         """
         group = self.group
         self.before.note_member(member_id)
-        member = group.members.pop(member_id)
+        member = entries(group.members).pop(member_id)
         last = self.last_heartbeat_or_none(member_id, at)
         self.applied_heartbeats.pop(member_id, None)
-        group.last_heartbeats.pop(member_id, None)
-        group.returned_after.pop(member_id, None)
+        entries(group.last_heartbeats).pop(member_id, None)
+        entries(group.returned_after).pop(member_id, None)
         left_at = max(left_at, member.joined_at)
         self._end(at, closed(member, left_at, reason, last))
-        member.forget_owned()  # a departed member owns nothing
+        self.forget_owned(member)  # a departed member owns nothing
         self.remember(
             Departed(member=member, left_at=left_at, left_reason=reason, last_heartbeat_at=last, own_at=own_at)
         )
@@ -205,14 +206,13 @@ class GroupSessions(GroupHistory):
         self.before.rename(former_id, member_id)
         last = self.last_heartbeat_or_none(former_id, at)
         self.applied_heartbeats.pop(former_id, None)
-        group.last_heartbeats.pop(former_id, None)
+        entries(group.last_heartbeats).pop(former_id, None)
         left_at = max(at, member.joined_at)
         self._end(at, closed(member, left_at, "replaced", last))
         former = member.copied(by_heartbeats=member.by_heartbeats)
         self.remember(Departed(member=former, left_at=left_at, left_reason="replaced", last_heartbeat_at=last))
         self.await_heartbeat(former_id, at - 1)
-        member.member_id = member.name = member_id
-        member.by_heartbeats = False
+        assign(member, member_id=member_id, name=member_id, by_heartbeats=False)
         return left_at
 
     def write_sessions(self, at: int) -> None:
@@ -228,7 +228,8 @@ class GroupSessions(GroupHistory):
             member = members.get(member_id) if departed is None else departed.member
             if was is not None and member is not None and (stays or departed is not None):
                 if began:  # it left and rejoined in between
-                    member.joined_at, member.own_joined_at, member.holds_since = was.begun
+                    joined_at, own_joined_at, holds_since = was.begun
+                    assign(member, joined_at=joined_at, own_joined_at=own_joined_at, holds_since=holds_since)
                 if (began or member_id in before.changed) and self.session_of(was) != self.session_of(member):
                     self.change_session(member, at)
             if was is not None and ends and not stays:
@@ -238,29 +239,29 @@ class GroupSessions(GroupHistory):
                 end = ends[0] if member_id in members else ends[-1]
                 self.write(at, msgspec.structs.replace(end, joined_at=was.joined_at, last_heartbeat_at=last))
                 if departed is not None:
-                    departed.last_heartbeat_at = last
+                    assign(departed, last_heartbeat_at=last)
             if began and member_id in members and (was is None or not stays):
                 self.begin_session(members[member_id], at, before.began[member_id])
 
     def extend_session(self, departed: Departed, at: int, *, left_at: int, heartbeat_at: int) -> None:
         """Move the end of an expired session, because a late heartbeat was sent within it."""
-        departed.left_at, departed.last_heartbeat_at = left_at, heartbeat_at
+        assign(departed, left_at=left_at, last_heartbeat_at=heartbeat_at)
         self.write(at, closed(departed.member, left_at, "expired", heartbeat_at))
 
     def note_end(self, departed: Departed, own: int) -> None:
         """Record when an expired session ended by its heartbeats; a late heartbeat may prove to precede that end."""
-        departed.own_at = own if own < departed.left_at else None
+        assign(departed, own_at=own if own < departed.left_at else None)
 
     def drop_member(self, member_id: str) -> None:
         """Drop a member whose session is over."""
-        del self.group.members[member_id]
+        del entries(self.group.members)[member_id]
 
     def reopen_session(self, departed: Departed, at: int, *, heartbeat_at: int) -> None:
         """Resume a session that was ended by mistake: there is a later heartbeat."""
         member = departed.member
         self.applied_heartbeats[member.member_id] = heartbeat_at
-        self.group.departed.pop(member.member_id, None)
-        self.group.members[member.member_id] = member
+        entries(self.group.departed).pop(member.member_id, None)
+        entries(self.group.members)[member.member_id] = member
         self.schedule_expiry(member.member_id)
         self.write(at, MemberReopened(member_id=member.member_id, joined_at=member.joined_at))
 
@@ -268,14 +269,21 @@ class GroupSessions(GroupHistory):
         """Record that a member left that was never there: its earlier events then come late and are not a join."""
         departed = self.group.departed.get(member_id)
         if departed is not None:
-            departed.own_at = max(left_at, departed.over_at)
+            assign(departed, own_at=max(left_at, departed.over_at))
         else:
             absent = Member(member_id=member_id, name=member_id, joined_at=left_at)
             self.remember(Departed(member=absent, left_at=left_at, left_reason="left"))
 
+    @staticmethod
+    def forget_owned(member: Member) -> None:
+        """Drop the owned queues that a member reported."""
+        assign(member, owned=None, owned_generation=None)
+        entries(member.field_times).pop("owned", None)
+        entries(member.field_times).pop("owned_generation", None)
+
     def remember(self, departed: Departed) -> None:
         """Keep the description of a departed member; beyond the limit the oldest description is dropped."""
-        departed_members = self.group.departed
+        departed_members = entries(self.group.departed)
         departed_members.pop(departed.member.member_id, None)
         departed_members[departed.member.member_id] = departed
         while len(departed_members) > self.config.max_departed_members:

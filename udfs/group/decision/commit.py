@@ -1,12 +1,4 @@
-"""Core: the commit of decisions: how rebalances, generations and reports change a group. No I/O.
-
-Only these modules assign fields of a group or of its members: ``context`` (causes, evidence, settings), ``sessions``,
-``history`` (the row, findings, numbers), ``descriptions`` (members' descriptions from events), this one (rebalances,
-generations, audits, reports), ``commit_spans`` (owners, ids of static members). ``state_format``, ``member_format`` and
-``restore`` create them. The state recorded from Kafka's coordinator, ``group.recorded``, is
-changed by its own methods, ``record_fold``, ``group_epochs`` and ``topic_names``. ``tests/laws/test_group_writers.py``
-checks this.
-"""
+"""Core: the commit of decisions: how rebalances, generations and reports change a group. No I/O."""
 
 from __future__ import annotations
 
@@ -43,6 +35,7 @@ from udfs.group.state.group import (
 )
 from udfs.group.state.state_machine import GroupKind
 from udfs.group.state.strategy_verdict import verdict_of
+from udfs.group.state.writing import assign, elements, entries
 from udfs.model.audits import Audited
 from udfs.model.comparability import NOT_RECOMPUTABLE, OF_LIBRARIES
 from udfs.model.events import HeldQueue, QueueInfo
@@ -61,15 +54,57 @@ def commit(context: GroupContext, result: RebalanceResult) -> None:
     context.work += row.members_after + row.queues_after
     context.output.rebalances.append(row)
     context.applied(at)
-    group.pending = None
     if context.kind is not GroupKind.REPORTED:
-        group.counted = row.generation
+        assign(group, pending=None, counted=row.generation)
     else:
-        group.preparing_since = group.preparing_reason = group.join_ended_at = None
+        assign(group, pending=None, preparing_since=None, preparing_reason=None, join_ended_at=None)
     note_holdings(context, result.moves, at)
-    group.last_rebalance_at, group.last_rebalance_id = at, row.rebalance_id
-    group.rebalance_ordinals = result.ordinals
-    group.idle_queues, group.pulls = plan.idle_queues, plan.pulls
+    assign(
+        group,
+        last_rebalance_at=at,
+        last_rebalance_id=row.rebalance_id,
+        rebalance_ordinals=result.ordinals,
+        idle_queues=plan.idle_queues,
+        pulls=plan.pulls,
+    )
+    _commit_owners(context, result)
+    overtake_awaited(context, at)
+    if plan.awaited is None:
+        forget_owned(context)
+    is_comparable = plan.target.incomparable not in OF_LIBRARIES and plan.overtaken is None
+    frequency = result.frequency
+    assign(
+        group,
+        exists=True,
+        members_decided=row.members_after,
+        counts={topic: len(infos) for topic, infos in plan.topic_queues.items()},
+        topics_without_metadata=list(plan.guessed),
+        awaited=plan.awaited,
+        revoked_pending=list(plan.revoked_pending),
+        waiting_since=dict(plan.waiting_since),
+        converging=plan.converging,
+        logical_id=row.logical_id if plan.revoked_pending or plan.converging else None,
+        last_strategy=row.strategy,
+        last_library=row.library,
+        recomputable=row.error != NOT_RECOMPUTABLE and is_comparable,
+        reporters=result.reporters,
+        compare_at=result.compare_at,
+        recent=frequency.recent,
+        usual=frequency.usual,
+        recent_clients=frequency.clients,
+    )
+    context.note_episodes(at, frequency.step.roots, frequency.step.episodes, frequency.step.changes)
+    commit_audit(context, result.audit)
+    context.write_row(at, result.group_row)
+    context.write(at, result.rebalanced)
+    context.set_findings(result.findings, at)
+    end_with_owners(context, row)
+    note_unread(context, at)
+
+
+def _commit_owners(context: GroupContext, result: RebalanceResult) -> None:
+    """End and begin the spans of a rebalance, those of its steps first."""
+    group, plan, at = context.group, result.plan, result.row.event_time
     stopped = {queue: (outage.at_least, outage.at_most) for queue, outage in result.outages.items()}
     for time, owners in plan.steps:
         commit_spans(context, "reported", owners, time, costs=result.costs, paused=plan.step_pauses, outages=stopped)
@@ -82,36 +117,13 @@ def commit(context: GroupContext, result: RebalanceResult) -> None:
         commit_spans(
             context, "reported", result.reported, at, costs=result.costs, paused=plan.step_pauses, outages=stopped
         )
-        group.has_reported = True
-    overtake_awaited(context, at)
-    group.exists = True
-    if plan.awaited is None:
-        forget_owned(context)
-    group.members_decided = row.members_after
-    group.counts = {topic: len(infos) for topic, infos in plan.topic_queues.items()}
-    group.topics_without_metadata, group.awaited = list(plan.guessed), plan.awaited
-    group.revoked_pending, group.waiting_since = list(plan.revoked_pending), dict(plan.waiting_since)
-    group.converging = plan.converging
-    group.logical_id = row.logical_id if group.revoked_pending or group.converging else None
-    group.last_strategy, group.last_library = row.strategy, row.library
-    is_comparable = plan.target.incomparable not in OF_LIBRARIES and plan.overtaken is None
-    group.recomputable = row.error != NOT_RECOMPUTABLE and is_comparable
-    group.reporters, group.compare_at = result.reporters, result.compare_at
-    frequency = result.frequency
-    group.recent, group.usual, group.recent_clients = frequency.recent, frequency.usual, frequency.clients
-    context.note_episodes(at, frequency.step.roots, frequency.step.episodes, frequency.step.changes)
-    commit_audit(context, result.audit)
-    context.write_row(at, result.group_row)
-    context.write(at, result.rebalanced)
-    context.set_findings(result.findings, at)
-    end_with_owners(context, row)
-    note_unread(context, at)
+        assign(group, has_reported=True)
 
 
 def forget_owned(context: GroupContext) -> None:
     """Drop the owned queues that members reported before a rebalance or generation, which are out of date."""
     for member in context.group.members.values():
-        member.forget_owned()
+        context.forget_owned(member)
 
 
 # ---- reported generations
@@ -123,7 +135,7 @@ def overtake_awaited(context: GroupContext, at: int) -> None:
     is_of_now = awaited is not None and awaited is context.awaited_before and awaited.since == at
     if awaited is not None and is_of_now and awaited.again is not None:
         context.note_earlier_spans([*awaited.again, *provisional_spans(context, awaited)])
-    context.group.awaited = None
+    assign(context.group, awaited=None)
     settle_replaced(context)
 
 
@@ -131,15 +143,14 @@ def begin_generation(
     context: GroupContext, generation: int, leader: str | None, member_ids: Iterable[str], *, polled: bool
 ) -> None:
     """Record the generation that a coordinator reports or polls show; its members are already set, in this order."""
-    group = context.group
-    group.members = {member_id: group.members[member_id] for member_id in member_ids}
-    group.generation, group.leader, group.polled = generation, leader, polled
+    members = {member_id: context.group.members[member_id] for member_id in member_ids}
+    assign(context.group, members=members, generation=generation, leader=leader, polled=polled)
 
 
 def note_epoch(context: GroupContext, epoch: int, at: int) -> None:
     """Record a group epoch that changed nothing and is therefore not a rebalance."""
     group = context.group
-    group.generation = epoch
+    assign(group, generation=epoch)
     if group.row is not None:
         context.write_row(at, msgspec.structs.replace(group.row, generation=epoch))
 
@@ -150,10 +161,8 @@ def commit_generation_zero(context: GroupContext, at: int, *, polled: bool) -> N
     for member_id in sorted(group.members):
         context.close_session(member_id, at, at, "absent_from_snapshot")
     end_spans(context, at)
-    group.generation, group.members_decided, group.polled = 0, 0, polled
-    group.preparing_since = group.preparing_reason = group.join_ended_at = None
-    group.counts, group.topics_without_metadata, group.awaited = {}, [], None
-    group.revoked_pending, group.waiting_since, group.converging = [], {}, False
+    assign(group, generation=0, polled=polled, preparing_since=None, preparing_reason=None, join_ended_at=None)
+    _forget_decided(group)
     row = GroupChanged(
         system=context.system,
         state="empty",
@@ -167,18 +176,18 @@ def commit_generation_zero(context: GroupContext, at: int, *, polled: bool) -> N
 
 def note_converged(context: GroupContext) -> None:
     """Record that a poll shows the current generation again, and that all its members have reached their target."""
-    context.group.converging = False
+    assign(context.group, converging=False)
 
 
 def commit_topic(context: GroupContext, topic: str, queues: Sequence[QueueInfo]) -> None:
     """Record the queues of a topic of the current generation that got metadata only now."""
     group = context.group
-    group.topics_without_metadata = [other for other in group.topics_without_metadata if other != topic]
+    assign(group, topics_without_metadata=[other for other in group.topics_without_metadata if other != topic])
     if not queues:
         return
-    group.counts[topic] = len(queues)
+    entries(group.counts)[topic] = len(queues)
     if group.awaited is not None:
-        group.awaited.topic_queues[topic] = shortened(tuple(queues))
+        entries(group.awaited.topic_queues)[topic] = shortened(tuple(queues))
 
 
 def commit_awaited(context: GroupContext, awaited: Awaited, owners: Owners | None, *, comparable: bool) -> None:
@@ -188,11 +197,11 @@ def commit_awaited(context: GroupContext, awaited: Awaited, owners: Owners | Non
         comparable: Whether reports can be compared with them.
     """
     group = context.group
-    group.recomputable = comparable
+    assign(group, recomputable=comparable)
     forget_owned(context)
     if owners is not None and owners != group.computed:
         _correct_spans(context, awaited, owners)
-    group.awaited, group.replaced = None, []
+    assign(group, awaited=None, replaced=[])
 
 
 def _correct_spans(context: GroupContext, awaited: Awaited, owners: Owners) -> None:
@@ -217,7 +226,7 @@ def _correct_spans(context: GroupContext, awaited: Awaited, owners: Owners) -> N
             context.write(since, SpansWithdrawn(since=since))
             for body in awaited.again or ():
                 context.write(since, body)
-            group.computed = before
+            assign(group, computed=before)
     # Offsets of that time may be forgotten, so costs would depend on when the topic got metadata.
     commit_spans(context, "computed", owners, since, inferred=True, costs={})
     if not group.has_reported:
@@ -233,7 +242,7 @@ def commit_audit(context: GroupContext, audit: Audited | None, at: int | None = 
     """Write the current generation's audit at that generation's time; ``at``: also write the group's row then."""
     if audit is None:
         return
-    context.group.audit = brief(audit)
+    assign(context.group, audit=brief(audit))
     context.write(audit.rebalanced_at, audit)
     if at is not None and context.group.row is not None:
         context.write_row(at, context.group.row)
@@ -242,15 +251,15 @@ def commit_audit(context: GroupContext, audit: Audited | None, at: int | None = 
 def end_audits(context: GroupContext, at: int) -> None:
     """Write the audit of the current generation, if still pending, because another generation overtakes it."""
     commit_audit(context, audit_of_overtaken(context, at))
-    context.group.verdict, context.group.audit = verdict_of(context.group), None
+    assign(context.group, verdict=verdict_of(context.group), audit=None)
 
 
 def commit_overtaken(context: GroupContext, row: Rebalance, ordinals: dict[str, int]) -> None:
     """Write the row of a generation that newer ones overtook; the current state stays unchanged."""
     group = context.group
     context.output.rebalances.append(row)
-    group.rebalance_ordinals = ordinals
-    group.last_rebalance_at = max(row.event_time, group.last_rebalance_at or row.event_time)
+    last = max(row.event_time, group.last_rebalance_at or row.event_time)
+    assign(group, rebalance_ordinals=ordinals, last_rebalance_at=last)
     if row.members_after:
         context.write(row.event_time, audit_of_late(row))
 
@@ -260,7 +269,7 @@ def commit_overtaken(context: GroupContext, row: Rebalance, ordinals: dict[str, 
 
 def keep_waiting_report(context: GroupContext, report: WaitingReport) -> None:
     """Keep a report until its generation arrives; beyond the limit the oldest is forgotten."""
-    waiting = context.group.waiting_reports
+    waiting = elements(context.group.waiting_reports)
     if report not in waiting:
         bisect.insort(waiting, report, key=lambda waiting_report: waiting_report.time)
         del waiting[:-MAX_WAITING_REPORTS]
@@ -270,20 +279,20 @@ def take_out_waiting_reports(context: GroupContext) -> list[WaitingReport]:
     """Return the reports of the current generation; later reports keep waiting, older ones are dropped."""
     group, now = context.group, context.group.current_generation
     waiting = group.waiting_reports
-    group.waiting_reports = [report for report in waiting if report.generation > now]
+    assign(group, waiting_reports=[report for report in waiting if report.generation > now])
     return [report for report in waiting if report.generation == now]
 
 
 def newest_reports(context: GroupContext, reported: Owners, own: int) -> Owners:
     """Return a reported whole assignment, in which members' later own reports replace their entries."""
     group = context.group
-    group.assigned_at = own
+    assign(group, assigned_at=own)
     newer: list[str] = []
     for member_id, member in group.members.items():
         if member.reported_at is not None and member.reported_at > own:
             newer.append(member_id)
         else:
-            member.reported_at = None
+            assign(member, reported_at=None)
     if not newer:
         return reported
     held, current = by_owner(reported), by_owner(group.reported)
@@ -292,14 +301,13 @@ def newest_reports(context: GroupContext, reported: Owners, own: int) -> Owners:
 
 def note_report(member: Member, at: int) -> None:
     """Record when a member reported its queues."""
-    member.reported_at = at
+    assign(member, reported_at=at)
 
 
 def commit_reports(context: GroupContext, reporters: Iterable[str], compare_at: int | None) -> None:
     """Record which members have reported their queues, and when these should equal the target."""
     group = context.group
-    group.has_reported, group.compare_at = True, compare_at
-    group.reporters = sorted(reporters)
+    assign(group, has_reported=True, compare_at=compare_at, reporters=sorted(reporters))
 
 
 def commit_pulls(
@@ -307,14 +315,14 @@ def commit_pulls(
 ) -> None:
     """Write the pulls of queues that a member took over earlier and has now pulled, and remember its newest pulls."""
     for body in resumed(context, member_id, pulled):
-        del context.group.idle_queues[body.topic, body.broker, body.queue_id]
+        del entries(context.group.idle_queues)[body.topic, body.broker, body.queue_id]
         context.write(at, body)
-    context.group.pulls.update(latest_pulls(context, queues))
+    entries(context.group.pulls).update(latest_pulls(context, queues))
 
 
 def end_comparison(context: GroupContext) -> None:
     """Record that the time in which members may still own queues other than the computed ones is over."""
-    context.group.compare_at = None
+    assign(context.group, compare_at=None)
 
 
 # ---- the end of a group
@@ -336,17 +344,28 @@ def stop_deciding(context: GroupContext, at: int) -> None:
     group = context.group
     for kind in sorted(group.findings.keys() - {STUCK}):
         context.set_finding(kind, None, at)
-    group.followed, group.pending, group.generation = False, None, None
-    group.compare_at, group.idle_queues, group.pulls = None, {}, {}
-    group.members_decided, group.counts = 0, {}
-    group.revoked_pending, group.waiting_since, group.converging = [], {}, False
-    group.topics_without_metadata, group.awaited = [], None
+    assign(group, followed=False, pending=None, generation=None, compare_at=None, idle_queues={}, pulls={})
+    _forget_decided(group)
+
+
+def _forget_decided(group: Group) -> None:
+    """Forget what the last decision left to be done."""
+    assign(
+        group,
+        members_decided=0,
+        counts={},
+        topics_without_metadata=[],
+        awaited=None,
+        revoked_pending=[],
+        waiting_since={},
+        converging=False,
+    )
 
 
 def show_owners(context: GroupContext, owners: Owners, at: int) -> None:
     """Show the owners in a group of a kind that is not recomputed."""
     commit_spans(context, "reported", owners, at)
-    context.group.has_reported = True
+    assign(context.group, has_reported=True)
 
 
 def end_group(context: GroupContext, at: int) -> None:
@@ -366,5 +385,4 @@ def end_group(context: GroupContext, at: int) -> None:
         last_applied=group.last_applied,
         deleted_at=group.deleted_at,
     )
-    for field in msgspec.structs.fields(new):
-        setattr(group, field.name, getattr(new, field.name))
+    assign(group, **msgspec.structs.asdict(new))

@@ -14,6 +14,7 @@ from udfs.group.state.assignment_diff import Changed, by_owner
 from udfs.group.state.group import MAX_REPLACEMENTS, Awaited, Group, Owners, Queue, Replacement
 from udfs.group.state.state_machine import GroupKind
 from udfs.group.state.view import GroupView
+from udfs.group.state.writing import assign
 from udfs.model.journal import MemberReplaced
 from udfs.model.queue_outages import QueueOutage
 from udfs.model.spans import Origin, QueuesReassigned
@@ -45,7 +46,8 @@ def commit_spans(
     changed = context.changed_queues(current, owners)
     context.work += len(changed)
     if origin == "reported" and changed:
-        at = group.reported_at = max(at, group.reported_at or at)
+        at = max(at, group.reported_at or at)
+        assign(group, reported_at=at)
     split_replaced(context, at)
     if costs is None:
         # the costs need the queues between two owners, which are forgotten below
@@ -55,7 +57,7 @@ def commit_spans(
         handover = hand_over(context, changed, pulled or {}, at)
         # The first report of a member shows what it may have had for long; a later one, what it has taken since.
         note_holdings(context, [queue for queue in changed if set(group.reporters).intersection(queue[2])], at)
-        group.idle_queues, group.pulls = handover.idle_queues, handover.pulls
+        assign(group, idle_queues=handover.idle_queues, pulls=handover.pulls)
     pauses = (paused or {}) if handover is None else handover.pauses
     stopped = dict(outages or {}) | ({} if handover is None else handover.outages)
 
@@ -66,9 +68,9 @@ def commit_spans(
     if body is not None:
         context.write(at, body)
     if origin == "computed":
-        group.computed = owners
+        assign(group, computed=owners)
     else:
-        group.reported = owners
+        assign(group, reported=owners)
 
 
 def _packed(
@@ -121,7 +123,7 @@ def split_replaced(context: GroupContext, until: int | None) -> None:
     """Split the open spans of static members that were replaced up to a time; None for all of them."""
     for replacement in context.group.replaced:
         if not replacement.written and (until is None or replacement.at <= until):
-            replacement.written = True
+            assign(replacement, written=True)
             context.write(replacement.at, split_by(replacement))
 
 
@@ -132,7 +134,7 @@ def split_by(replacement: Replacement) -> MemberReplaced:
         member_id=replacement.member_id,
         instance_id=replacement.instance_id,
         replaced_at=replacement.at,
-        outages=replacement.outages,
+        outages=list(replacement.outages),
     )
 
 
@@ -158,7 +160,7 @@ def replace_members(
             commit_spans(context, origin, kept, at, costs={})
     stopped = {} if decided_at is None else _outages_of_replaced(context, renamed, at, decided_at)
     names = {member_id: renamed.get(member_id, member_id) for member_id in group.members}
-    group.members = {names[member_id]: member for member_id, member in group.members.items()}
+    assign(group, members={names[member_id]: member for member_id, member in group.members.items()})
     for former_id, member_id in sorted(renamed.items()):
         left_at = context.replace_session(former_id, member_id, at)
         context.rename_causes(former_id, member_id)
@@ -166,17 +168,19 @@ def replace_members(
         replacement = Replacement(former_id, member_id, instance_id, left_at, False, stopped.get(former_id, []))
         if len(group.replaced) >= MAX_REPLACEMENTS:
             split_replaced(context, group.replaced[0].at)
-        group.replaced = [*group.replaced, replacement][-MAX_REPLACEMENTS:]
-    group.computed = _renamed(group.computed, renamed)
-    group.reported = _renamed(group.reported, renamed)
-    group.reporters = sorted(renamed.get(reporter, reporter) for reporter in group.reporters)
-    if group.leader is not None:
-        group.leader = renamed.get(group.leader, group.leader)
+        assign(group, replaced=[*group.replaced, replacement][-MAX_REPLACEMENTS:])
+    assign(
+        group,
+        computed=_renamed(group.computed, renamed),
+        reported=_renamed(group.reported, renamed),
+        reporters=sorted(renamed.get(reporter, reporter) for reporter in group.reporters),
+        leader=None if group.leader is None else renamed.get(group.leader, group.leader),
+    )
     if group.pending is None:
         if splits:
             settle_replaced(context)
     elif group.pending.reported is not None:
-        group.pending.reported = list(_renamed(dict(group.pending.reported), renamed).items())
+        assign(group.pending, reported=list(_renamed(dict(group.pending.reported), renamed).items()))
 
 
 def _outages_of_replaced(
@@ -202,7 +206,7 @@ def settle_replaced(context: GroupContext) -> None:
     """Split the spans of all replaced static members; nothing from before waits for its commit."""
     split_replaced(context, None)
     if context.group.awaited is None:
-        context.group.replaced = []
+        assign(context.group, replaced=[])
 
 
 def _renamed(owners: Owners, renamed: Mapping[str, str]) -> Owners:
@@ -217,4 +221,4 @@ def note_holdings(context: GroupContext, changed: Iterable[Changed], at: int) ->
     for _, old, new in changed:
         members.update(set(old) ^ set(new) if len(old) > 1 or len(new) > 1 else old + new)
     for member_id in members & context.group.members.keys():
-        context.group.members[member_id].holds_since = at
+        assign(context.group.members[member_id], holds_since=at)

@@ -22,8 +22,8 @@ from udfs.model.journal import Rebalance
 class EpisodeStep(NamedTuple):
     """The memory after one more rebalance, and the episodes that it changed; ``episode_id``: the one it belongs to."""
 
-    roots: list[Root]
-    episodes: list[Episode]
+    roots: Sequence[Root]
+    episodes: Sequence[Episode]
     changes: Sequence[EpisodeChanged]
     episode_id: str | None = None
 

@@ -23,9 +23,9 @@ class Frequency(NamedTuple):
             scalings. flapping: How much more often than usual that is.
     """
 
-    recent: list[int]
+    recent: Sequence[int]
     usual: Usual | None
-    clients: list[list[int]]
+    clients: Sequence[Sequence[int]]
     step: EpisodeStep
     unplanned: Sequence[tuple[int, Sequence[int]]] = ()
     flapping: Flapping | None = None

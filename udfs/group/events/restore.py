@@ -8,6 +8,7 @@ from udfs.group.events.topic_changes import queues_shown
 from udfs.group.members.descriptions import set_description
 from udfs.group.state.assignment_diff import owners_of
 from udfs.group.state.group import Member, Owners, key_of
+from udfs.group.state.writing import assign, entries
 from udfs.model.events import GroupSnapshot, MemberInfo
 
 
@@ -20,45 +21,51 @@ def restore(context: GroupContext, snapshot: GroupSnapshot, at: int) -> None:
     reported = snapshot.generation_source == "reported"
     if snapshot.generation is not None:
         if reported:
-            group.generation = snapshot.generation
+            assign(group, generation=snapshot.generation)
         else:
-            group.counted = max(group.counted, snapshot.generation)
-    group.exists = bool(snapshot.generation)
-    group.followed = snapshot.state != "not_followed"
-    group.leader, group.last_rebalance_id = snapshot.leader, snapshot.last_rebalance_id
+            assign(group, counted=max(group.counted, snapshot.generation))
     # Older exports lack these; then no queue waits.
     revoked = {key_of(queue, context.system): queue.revoked_at for queue in snapshot.revoked or ()}
-    group.revoked_pending, group.waiting_since, group.logical_id = list(revoked), revoked, snapshot.logical_id
+    assign(
+        group,
+        exists=bool(snapshot.generation),
+        followed=snapshot.state != "not_followed",
+        leader=snapshot.leader,
+        last_rebalance_id=snapshot.last_rebalance_id,
+        revoked_pending=list(revoked),
+        waiting_since=revoked,
+        logical_id=snapshot.logical_id,
+    )
     if not reported and not context.profile.members_vote:
-        group.strategy = snapshot.strategy
+        assign(group, strategy=snapshot.strategy)
     names = {info.member_id for info in snapshot.members}
     for info in snapshot.members:
         member = _restored_member(info, names, snapshot.event_time)
-        group.members[member.member_id] = member
+        entries(group.members)[member.member_id] = member
         if member.by_heartbeats:
             last = info.last_heartbeat_at
             context.applied_heartbeats[member.member_id] = member.joined_at if last is None else last
             context.schedule_expiry(member.member_id)
         elif info.last_heartbeat_at is not None:
-            group.last_heartbeats[member.member_id] = info.last_heartbeat_at
+            entries(group.last_heartbeats)[member.member_id] = info.last_heartbeat_at
     owned = snapshot.assignments
     owners: Owners | None = None
     if owned is not None:
         owners = owners_of({name: [key_of(queue, context.system) for queue in owned[name]] for name in owned})
     topic_queues = topics_with_metadata(context, at)
     if reported:
-        topic_queues, group.topics_without_metadata = queues_shown(context, group.subscribed_topics(), owners, at)
+        topic_queues, unknown = queues_shown(context, group.subscribed_topics(), owners, at)
+        assign(group, topics_without_metadata=unknown)
     generation = group.current_generation
     target = compute_target_assignment(context, topic_queues, snapshot.strategy if reported else None, at, generation)
-    group.computed, group.last_strategy = target.owners, target.strategy
+    assign(group, computed=target.owners, last_strategy=target.strategy)
     if owners is not None and reported:
-        group.reported, group.has_reported = owners, True
+        assign(group, reported=owners, has_reported=True)
     elif owners is not None and context.mode == "clustering":
-        group.computed = owners
-    group.members_decided = len(group.members)
-    group.counts = {topic: len(infos) for topic, infos in topic_queues.items()}
-    group.last_applied = max(at, group.last_applied or at)
-    group.touched_at = group.last_applied
+        assign(group, computed=owners)
+    counts = {topic: len(infos) for topic, infos in topic_queues.items()}
+    applied = max(at, group.last_applied or at)
+    assign(group, members_decided=len(group.members), counts=counts, last_applied=applied, touched_at=applied)
 
 
 def _restored_member(info: MemberInfo, names: set[str], event_time: int) -> Member:

@@ -123,37 +123,40 @@ class KindsRead:
         self._read: dict[int, Member] = {}
 
     def member(self, number: int) -> Member:
-        """Return a new member of this kind."""
+        """Return a member of this kind, without an id."""
         found = self._read.get(number)
         if found is None:
             kind = msgspec.convert(self.values[number], _Kind)
             found = self._read[number] = Member(member_id="", name="", joined_at=0, **msgspec.structs.asdict(kind))
-        return found.__copy__()  # type: ignore[no-any-return, attr-defined]
+        return found
 
 
 def unpack_members(packed: list[Any], kinds: KindsRead, base: int) -> Iterator[Member]:
     """Yield the members that ``pack_member`` encoded."""
     for stored in msgspec.convert(packed, list[_PackedMember]):
-        member = kinds.member(stored.kind)
         member_id, client_id = stored.member_id, stored.client_id
-        member.member_id = member_id
-        member.name = member_id if stored.name is None else stored.name
-        member.joined_at = base - stored.joined_ago
         by_heartbeats, *times = (
             stored.by_heartbeats if isinstance(stored.by_heartbeats, list) else [stored.by_heartbeats]
         )
-        member.by_heartbeats = bool(by_heartbeats)
-        member.client_id = member_id[:client_id] if isinstance(client_id, int) else client_id
-        member.host = stored.host
-        member.holds_since = base - (stored.joined_ago if stored.holds_ago is None else stored.holds_ago)
-        member.instance_id = stored.instance_id
-        member.rack = stored.rack
-        member.owned = stored.owned
-        member.owned_generation = stored.owned_generation
-        member.timeout_since = None if stored.timeout_ago is None else base - stored.timeout_ago
-        member.reported_at = None if stored.reported_ago is None else base - stored.reported_ago
-        member.own_joined_at = None if stored.own_joined_ago is None else base - stored.own_joined_ago
-        member.field_times = unpack_field_times(
-            member, kinds.present.of(member, stored.kind), times, kinds.values, base
+        field_times: dict[str, int] = {}
+        member = msgspec.structs.replace(
+            kinds.member(stored.kind),
+            member_id=member_id,
+            name=member_id if stored.name is None else stored.name,
+            joined_at=base - stored.joined_ago,
+            by_heartbeats=bool(by_heartbeats),
+            client_id=member_id[:client_id] if isinstance(client_id, int) else client_id,
+            host=stored.host,
+            holds_since=base - (stored.joined_ago if stored.holds_ago is None else stored.holds_ago),
+            instance_id=stored.instance_id,
+            rack=stored.rack,
+            owned=stored.owned,
+            owned_generation=stored.owned_generation,
+            timeout_since=None if stored.timeout_ago is None else base - stored.timeout_ago,
+            reported_at=None if stored.reported_ago is None else base - stored.reported_ago,
+            field_times=field_times,
+            own_joined_at=None if stored.own_joined_ago is None else base - stored.own_joined_ago,
         )
+        present = kinds.present.of(member, stored.kind)
+        field_times.update(unpack_field_times(member, present, times, kinds.values, base))
         yield member

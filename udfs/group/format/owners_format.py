@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from udfs.group.state.group import Owners, Queue, by_place, queue_order
@@ -54,7 +54,7 @@ def pack_owners(owners: Owners, names: list[str], table: SharedValues) -> list[A
 
 def unpack_owners(packed: list[Any], names: list[str], values: list[Any]) -> Owners:
     """Return what ``pack_owners`` packed."""
-    owners: Owners = {}
+    owners: dict[Queue, tuple[str, ...]] = {}
     if sum(max(0, length) for _, _, runs in packed for length in runs[1::3]) > _MOST_QUEUES:
         raise ValueError("a group has more queues than possible")
     alone = [(name,) for name in names]  # one object for all queues of a member: see ``owners_of``
@@ -69,7 +69,7 @@ def unpack_owners(packed: list[Any], names: list[str], values: list[Any]) -> Own
     return owners
 
 
-def pack_by_queue(by_queue: dict[Queue, Any], table: SharedValues) -> list[Any]:
+def pack_by_queue(by_queue: Mapping[Queue, Any], table: SharedValues) -> list[Any]:
     """Encode one value per queue: for each topic and broker, queue ids and values alternate."""
     packed: list[Any] = []
     place: tuple[str, str | None] | None = None

@@ -6,33 +6,24 @@ once and referred to by number; owners of queues are run-length coded; default v
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import chain
 from operator import attrgetter
-from typing import Any, Final
+from typing import Any, Final, get_type_hints
 
 import msgspec
 
 from udfs.group.format.member_format import Kinds, KindsRead, pack_member, time_before, unpack_members
 from udfs.group.format.owners_format import SharedValues, pack_by_queue, pack_owners, unpack_by_queue, unpack_owners
-from udfs.group.state.audit_results import CurrentAudit, StrategyVerdict
-from udfs.group.state.episodes import Episode, Root
-from udfs.group.state.flapping import Usual
 from udfs.group.state.group import (
     Awaited,
     Departed,
-    Evidence,
     Group,
-    GroupFinding,
     IdleQueue,
     Owners,
-    Pending,
     Queue,
-    Replacement,
-    WaitingReport,
     observed_by,
 )
-from udfs.group.state.queue_findings import CommitsBack, ExpiredCommits, Standstill, UnreadQueues
-from udfs.group.state.recorded_group import RecordedGroup
 from udfs.group.state.strategy_verdict import with_verdict
 from udfs.model.errors import StateDamagedError, StateVersionError
 from udfs.model.events import QueueInfo
@@ -45,73 +36,22 @@ from udfs.model.spans import QueuesReassigned
 GROUP_VERSION: Final = 2
 
 _REASONS = ("left", "expired", "gone", "absent_from_snapshot", "replaced")
-# Fields written unchanged, each with its type. Their order is the byte order, so only append.
-_PLAIN: tuple[tuple[str, Any], ...] = (
-    ("number", int),
-    ("counted", int),
-    ("generation", int | None),
-    ("exists", bool),
-    ("followed", bool),
-    ("mode", str | None),
-    ("strategy", str | None),
-    ("strategy_settings", dict[str, object] | None),
-    ("reported_strategy", str | None),
-    ("last_strategy", str | None),
-    ("leader", str | None),
-    ("members_decided", int),
-    ("has_reported", bool),
-    ("reporters", list[str]),
-    ("topics_without_metadata", list[str]),
-    ("revoked_pending", list[tuple[str, str | None, int]]),
-    ("preparing_since", int | None),
-    ("last_rebalance_at", int | None),
-    ("last_rebalance_id", str | None),
-    ("rebalance_ordinals", dict[str, int]),
-    ("last_applied", int | None),
-    ("last_snapshot_at", int | None),
-    ("touched_at", int | None),
-    ("evidence", list[Evidence]),
-    ("waiting_reports", list[WaitingReport]),
-    ("pending", Pending | None),
-    ("findings", dict[str, GroupFinding]),
-    ("late_events", int),
-    ("recent", list[int]),
-    ("row", GroupChanged | None),
-    ("reported_at", int | None),
-    ("strategy_inferred", bool),
-    ("recomputable", bool),
-    ("compare_at", int | None),
-    ("replaced", list[Replacement]),
-    ("settings_at", dict[str, int]),
-    ("last_heartbeats", dict[str, int]),
-    ("assigned_at", int | None),
-    ("usual", Usual | None),
-    ("polled", bool),
-    ("logical_id", str | None),
-    ("preparing_reason", str | None),
-    ("join_ended_at", int | None),
-    ("recorded", RecordedGroup | None),
-    ("audit", CurrentAudit | None),
-    ("verdict", StrategyVerdict | None),
-    ("last_library", str | None),
-    ("waiting_since", dict[tuple[str, str | None, int], int | None]),
-    ("converging", bool),
-    ("deleted_at", int | None),
-    ("computed_at", int | None),
-    ("under_way_since", int | None),
-    ("returned_after", dict[str, int]),
-    ("recent_clients", list[list[int]]),
-    ("standstill", Standstill | None),
-    ("unread", UnreadQueues | None),
-    ("retention", dict[str, Standstill]),
-    ("went_back", CommitsBack | None),
-    ("expired", ExpiredCommits | None),
-    ("roots", list[Root]),
-    ("episodes", list[Episode]),
+# Fields written unchanged. Their order is the byte order, so only append.
+_PLAIN: Final = (
+    *("number", "counted", "generation", "exists", "followed", "mode", "strategy", "strategy_settings"),
+    *("reported_strategy", "last_strategy", "leader", "members_decided", "has_reported", "reporters"),
+    *("topics_without_metadata", "revoked_pending", "preparing_since", "last_rebalance_at", "last_rebalance_id"),
+    *("rebalance_ordinals", "last_applied", "last_snapshot_at", "touched_at", "evidence", "waiting_reports", "pending"),
+    *("findings", "late_events", "recent", "row", "reported_at", "strategy_inferred", "recomputable", "compare_at"),
+    *("replaced", "settings_at", "last_heartbeats", "assigned_at", "usual", "polled", "logical_id", "preparing_reason"),
+    *("join_ended_at", "recorded", "audit", "verdict", "last_library", "waiting_since", "converging", "deleted_at"),
+    *("computed_at", "under_way_since", "returned_after", "recent_clients", "standstill", "unread", "retention"),
+    *("went_back", "expired", "roots", "episodes"),
 )
-_VALUES = attrgetter(*(name for name, _ in _PLAIN))
+_TYPES: Final = get_type_hints(Group)
+_VALUES = attrgetter(*_PLAIN)
 _BLANK = _VALUES(Group())
-_ROW = [name for name, _ in _PLAIN].index("row")
+_ROW = _PLAIN.index("row")
 
 
 @makes_no_cycles
@@ -182,36 +122,38 @@ def decode_group(data: bytes) -> Group:
 
 def _unpack(values: list[Any], body: list[Any]) -> Group:
     base, members, departed, others, computed, reported, counts, plain, row, *taken_over = body
-    group = Group()
     kinds = KindsRead(values)
-    group.members = {member.member_id: member for member in unpack_members(members, kinds, base)}
+    present = {member.member_id: member for member in unpack_members(members, kinds, base)}
     departed_members = unpack_members([packed for packed, *_ in departed], kinds, base)
-    for unpacked, (_, ago, reason, heartbeat_ago, own_ago) in zip(departed_members, departed, strict=True):
-        group.departed[unpacked.member_id] = Departed(
-            member=unpacked,
-            left_at=base - ago,
-            left_reason=_REASONS[reason],  # type: ignore[arg-type]
-            last_heartbeat_at=None if heartbeat_ago is None else base - heartbeat_ago,
-            own_at=None if own_ago is None else base - own_ago,
-        )
-    names = [*group.members, *others]
-    group.computed = unpack_owners(computed, names, values)
-    group.reported = dict(group.computed) if reported is True else unpack_owners(reported, names, values)
-    group.counts = {values[topic]: count for topic, count in counts}
-    for place, value in plain.items():
-        name, kind = _PLAIN[place]
-        setattr(group, name, msgspec.convert(value, kind))
-    group.row = _unpack_row(group, row)
-    if taken_over:
-        pulls, idle_queues, *awaited = taken_over
-        group.pulls = {queue: base - ago for queue, ago in unpack_by_queue(pulls, values)}
-        group.idle_queues = {
+    names, owners = [*present, *others], unpack_owners(computed, [*present, *others], values)
+    group = Group(
+        members=present,
+        departed={
+            member.member_id: Departed(
+                member=member,
+                left_at=base - ago,
+                left_reason=_REASONS[reason],  # type: ignore[arg-type]
+                last_heartbeat_at=None if heartbeat_ago is None else base - heartbeat_ago,
+                own_at=None if own_ago is None else base - own_ago,
+            )
+            for member, (_, ago, reason, heartbeat_ago, own_ago) in zip(departed_members, departed, strict=True)
+        },
+        computed=owners,
+        reported=dict(owners) if reported is True else unpack_owners(reported, names, values),
+        counts={values[topic]: count for topic, count in counts},
+        **{_PLAIN[place]: msgspec.convert(value, _TYPES[_PLAIN[place]]) for place, value in plain.items()},
+    )
+    pulls, idle_queues, *awaited = taken_over or ([], [])
+    return msgspec.structs.replace(
+        group,
+        row=_unpack_row(group, row),
+        pulls={queue: base - ago for queue, ago in unpack_by_queue(pulls, values)},
+        idle_queues={
             queue: IdleQueue(estimate, None if ago is None else base - ago, taker, *(base - age for age in read_ago))
             for queue, (estimate, ago, taker, *read_ago) in unpack_by_queue(idle_queues, values)
-        }
-        if awaited:
-            group.awaited = _unpack_awaited(group, awaited[0], names, values, base)
-    return group
+        },
+        awaited=_unpack_awaited(group, awaited[0], names, values, base) if awaited else None,
+    )
 
 
 # ---- a generation that is not computed yet
@@ -258,11 +200,11 @@ def _unpack_awaited(group: Group, packed: list[Any], names: list[str], values: l
 # ---- values per queue: for each topic and broker, queue ids and values alternate
 
 
-def _pack_times(times: dict[Queue, int], table: SharedValues, base: int) -> list[Any]:
+def _pack_times(times: Mapping[Queue, int], table: SharedValues, base: int) -> list[Any]:
     return pack_by_queue({queue: base - at for queue, at in times.items()}, table)
 
 
-def _pack_idle_queues(idle_queues: dict[Queue, IdleQueue], table: SharedValues, base: int) -> list[Any]:
+def _pack_idle_queues(idle_queues: Mapping[Queue, IdleQueue], table: SharedValues, base: int) -> list[Any]:
     packed: dict[Queue, Any] = {}
     for queue, idle_queue in idle_queues.items():
         packed[queue] = [idle_queue.estimate, time_before(idle_queue.released_at, base), idle_queue.taker]

@@ -194,10 +194,10 @@ def _under_first_ids(view: GroupView, outcome: EpochOutcome) -> Sequence[MemberI
 
     def as_first(info: MemberInfo) -> MemberInfo:
         first_id = first.get(info.member_id)
-        if first_id in view.group.members:
-            return MemberInfo(member_id=first_id, subscriptions=info.subscriptions)
         if first_id is None:
             return info
+        if first_id in view.group.members:
+            return MemberInfo(member_id=first_id, subscriptions=info.subscriptions)
         then = outcome.described_as.get(first_id, info)
         described = {"subscriptions": info.subscriptions, "joined_at": info.joined_at}
         return msgspec.structs.replace(then, member_id=first_id, **described)

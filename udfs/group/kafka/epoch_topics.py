@@ -40,7 +40,7 @@ def topics_of_epoch(
     """
     at, before = outcome.at, set(view.group.subscribed_topics())
     # A target names queues that its coordinator knew, whether or not any member has taken them.
-    named = lives.owners(lives.current(outcome.owned)) | (published or {})
+    named = {**lives.owners(lives.current(outcome.owned)), **(published or {})}
     shown, without_metadata = queues_shown(view, subscribed, named, at, outcome.assigned_at)
     empty = lives.without_queues(subscribed)
     guessed = [topic for topic in without_metadata if topic not in empty]

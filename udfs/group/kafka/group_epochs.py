@@ -29,9 +29,20 @@ from udfs.group.kafka.topic_names import (
     next_check,
     topics_without_metadata,
 )
-from udfs.group.state.epoch_outcome import EpochOutcome, Held, Partitions
+from udfs.group.state.epoch_outcome import EpochOutcome, Held
 from udfs.group.state.group import Evidence
-from udfs.group.state.record_fold import Folded, by_epoch, fold, new_epochs
+from udfs.group.state.record_fold import (
+    Folded,
+    begin_epoch,
+    by_epoch,
+    fold,
+    new_epochs,
+    note_converted,
+    note_departures,
+    note_overtaken,
+    note_step,
+    note_whole,
+)
 from udfs.group.state.recorded_group import AWAY, RecordedGroup, RecordedMember
 from udfs.group.state.state_machine import GroupKind
 from udfs.group.state.view import GroupView
@@ -42,7 +53,6 @@ from udfs.model.journal import GroupChanged, TriggerKind
 # Waiting outcomes may have this many members and assignments in total; beyond that the oldest names topics by their
 # ids.
 MAX_WAITING = 100_000
-MAX_STEPS = 1_024  # an epoch has at most this many ownership changes; beyond that the newest are merged into one
 _EVIDENCE: Final[dict[str, TriggerKind]] = {"left": "member_left", "expired": "session_expired"}
 
 
@@ -74,8 +84,9 @@ def _apply_records(context: GroupContext, records: Sequence[tuple[GroupRecord, s
     epochs = new_epochs(recorded, [record for record, _ in records])
     if recorded.epoch is None and context.group.generation in epochs and context.group.exists:
         # The group was converted from the classic protocol with its members, and its generations continue.
-        recorded.decided = context.group.generation
-        epochs = [epoch for epoch in epochs if epoch > recorded.decided]
+        decided = context.group.generation
+        note_converted(recorded, decided)
+        epochs = [epoch for epoch in epochs if epoch > decided]
     if epochs and recorded.is_open:
         _resume(context, recorded, at)
         _finish(context, recorded, event_id, at, epochs[0])
@@ -89,10 +100,10 @@ def _apply_records(context: GroupContext, records: Sequence[tuple[GroupRecord, s
     _describe(context, recorded, at, at)
     _note_departures(context, recorded, folded, at)
     if epochs and recorded.continued is None:
-        recorded.began_at = at
+        begin_epoch(recorded, at)
     for place, epochs_left in enumerate(pairwise(epochs)):
         _finish_at_once(recorded, infos, folded, owned, epochs_left, place, event_id, at)
-    _note_step(recorded, folded, owned, recorded.owned(touched if len(epochs) <= 1 else None), at)
+    note_step(recorded, folded, owned, recorded.owned(touched if len(epochs) <= 1 else None), at)
     if (recorded.is_open and recorded.has_converged) or (folded.renamed and not recorded.is_open):
         _finish(context, recorded, event_id, at)
     decide_waiting(context, at)
@@ -233,7 +244,7 @@ def _finish(view: GroupView, recorded: RecordedGroup, event_id: str, at: int, ov
         learn_names(view, recorded, at)
         if not _is_whole(view, recorded, at):
             return
-        recorded.incomplete = False
+        note_whole(recorded)
     has_target = recorded.assignment_epoch == recorded.epoch
     outcome = EpochOutcome(
         epoch=recorded.epoch or 0,
@@ -310,7 +321,7 @@ def _finish_at_once(
         departures=departures,
         event_ids={member_id: present[member_id].event_id or event_id for member_id in changes if member_id in present},
     )
-    recorded.waiting.append(outcome)
+    note_overtaken(recorded, outcome)
 
 
 def _infos(recorded: RecordedGroup) -> tuple[MemberInfo, ...]:
@@ -331,39 +342,6 @@ def _info(recorded: RecordedGroup, member_id: str, member: RecordedMember) -> Me
     )
 
 
-def _note_step(recorded: RecordedGroup, folded: Folded, before: Held, now: Held, at: int) -> None:
-    """Record which members own different partitions from now on and, if a topic may be a new one, also those before."""
-    renamed = {folded.renamed.get(member_id, member_id): held for member_id, held in before.items()}
-    changed = {
-        member_id: now.get(member_id, ())
-        for member_id in sorted({*renamed, *now})
-        if renamed.get(member_id, ()) != now.get(member_id, ())
-    }
-    if not changed:
-        return
-    noted = {member_id for _, held in recorded.steps for member_id in held}
-    former = {
-        member_id: renamed[member_id]
-        for member_id in changed
-        if member_id in renamed and member_id not in noted and _swaps(renamed[member_id], now.get(member_id, ()))
-    }
-    if former:
-        recorded.steps.append((at, former))
-    if len(recorded.steps) >= MAX_STEPS:
-        recorded.steps[-1] = (at, {**recorded.steps[-1][1], **changed})
-    else:
-        recorded.steps.append((at, changed))
-
-
-def _swaps(before: Partitions, now: Partitions) -> bool:
-    """Return whether a member gives up a partition and gets the partition of another topic with the same number."""
-    was, is_now = (
-        {(topic_partitions.topic, number) for topic_partitions in held for number in topic_partitions.partitions}
-        for held in (before, now)
-    )
-    return bool({number for _, number in was - is_now} & {number for _, number in is_now - was})
-
-
 def _is_whole(view: GroupView, recorded: RecordedGroup, at: int) -> bool:
     """Return whether the members with an assignment together own every queue of each topic of which they own any."""
     held: dict[str, set[int]] = {}
@@ -380,12 +358,12 @@ def _is_whole(view: GroupView, recorded: RecordedGroup, at: int) -> bool:
 
 def _note_departures(view: GroupView, recorded: RecordedGroup, folded: Folded, at: int) -> None:
     """Record how members departed, as far as their commits show it; records do not."""
-    for member_id in folded.arrived:
-        recorded.departures.pop(member_id, None)
+    departures = {}
     for member_id, member in folded.departed.items():
         if member_id not in folded.renamed:
             kind, evidence = _departure(view, member_id, member, at, recorded.present.keys())
-            recorded.departures[member_id] = Departure(member_id=member_id, kind=kind, at=at, evidence=evidence)
+            departures[member_id] = Departure(member_id=member_id, kind=kind, at=at, evidence=evidence)
+    note_departures(recorded, folded.arrived, departures)
 
 
 def _departure(

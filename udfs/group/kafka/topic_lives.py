@@ -78,7 +78,7 @@ def ownership_steps(before: Owners, outcome: EpochOutcome, lives: TopicLives) ->
     If a member gives up a queue and gets the queue of a re-created topic of that name, it stays the owner throughout.
     """
     held = by_owner(before)
-    former: Held = {}
+    former: dict[str, Partitions] = {}
     steps: list[tuple[int, Owners]] = []
     for at, changed in outcome.steps:
         lost = {member: _replaced(lives, former.get(member, ()), now) for member, now in changed.items()}

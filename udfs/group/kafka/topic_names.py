@@ -14,12 +14,12 @@ import base64
 from collections.abc import Mapping, Sequence
 
 from udfs.group.state.epoch_outcome import EpochOutcome, Held
+from udfs.group.state.record_fold import note_names
 from udfs.group.state.recorded_group import RecordedGroup
 from udfs.group.state.view import GroupView
 
 # How long an epoch waits for its topics' metadata once there is metadata, which is polled every few seconds.
 NAMES_WITHIN_MS = 60_000
-MAX_NAMES = 10_000  # a group has at most this many topics, including former ones; beyond that the oldest is forgotten
 _HEXADECIMAL_UUID = 36
 _FOR_URLS = str.maketrans("+/", "-_")
 
@@ -37,15 +37,13 @@ def learn_names(view: GroupView, recorded: RecordedGroup, at: int) -> dict[str, 
             id_and_name[1] in recorded.names.values() or _has_waited(view, recorded, *id_and_name, at)
         ):
             found |= _name(recorded, *id_and_name)
-    while len(recorded.names) > MAX_NAMES:
-        del recorded.names[next(iter(recorded.names))]
     return found
 
 
 def _name(recorded: RecordedGroup, topic_id: str, topic: str) -> dict[str, str]:
     """Remember a name; return it if the id was used as the name until now."""
     former = recorded.names.get(topic_id)
-    recorded.names[topic_id] = topic
+    note_names(recorded, {topic_id: topic})
     return {topic_id: topic} if former == topic_id != topic else {}
 
 
@@ -76,11 +74,10 @@ def next_check(recorded: RecordedGroup, outcomes: Sequence[EpochOutcome], at: in
 
 def name_the_rest(view: GroupView, recorded: RecordedGroup, outcome: EpochOutcome, at: int) -> None:
     """Name the topics of an outcome that metadata does not show."""
-    for topic_id in sorted(outcome.topic_ids() - recorded.names.keys()):
-        recorded.names[topic_id] = topic_id
+    note_names(recorded, {topic_id: topic_id for topic_id in sorted(outcome.topic_ids() - recorded.names.keys())})
     found = _only_one_left(recorded, outcome)
     if found is not None and _has_waited(view, recorded, *found, at):
-        recorded.names.update([found])
+        note_names(recorded, dict([found]))
 
 
 def _has_waited(view: GroupView, recorded: RecordedGroup, topic_id: str, topic: str, at: int) -> bool:

@@ -10,6 +10,7 @@ import msgspec
 from udfs.group.batch.context import GroupContext
 from udfs.group.state.group import Member
 from udfs.group.state.view import GroupView
+from udfs.group.state.writing import assign, entries
 from udfs.model.events import MemberFields, MemberInfo
 from udfs.model.member_fields import FIELDS, SHOWN, TRAITS
 from udfs.strategies.registry import qualified_name
@@ -38,9 +39,9 @@ def set_description(member: Member, reported: MemberFields, own: int) -> tuple[s
         if own < member.field_times.get(name, own):
             outdated |= differs
             continue
-        member.field_times[name] = own
+        entries(member.field_times)[name] = own
         if differs:
-            setattr(member, name, value)
+            assign(member, **{name: value})
             changed.add(name)
     return changed, outdated
 
@@ -55,7 +56,7 @@ def update_description(
     context.before.note_member(member.member_id)
     changed, outdated = set_description(member, reported, own)
     if "session_timeout_ms" in changed and member.by_heartbeats:
-        member.timeout_since = at if at > own else None
+        assign(member, timeout_since=at if at > own else None)
         context.schedule_expiry(member.member_id)
     return changed, outdated
 

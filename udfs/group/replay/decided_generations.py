@@ -327,7 +327,7 @@ class _Run:
             return
         self._known = msgspec.structs.replace(self._known, owners=owners)
         waiting = self._last_owners if recorded.strategy == COOPERATIVE else {}
-        self._last_owners = waiting | owners
+        self._last_owners = {**waiting, **owners}
 
     def _step(self, known: KnownGroup, time_ms: int, newest: Sequence[str], waited_ms: int = 0) -> None:
         before, undecided = self._known, None
@@ -344,7 +344,7 @@ class _Run:
         given_up = sum(after.owners.get(queue) != holders for queue, holders in before.owners.items())
         is_all = is_eager(after, strategy)
         waiting = self._last_owners if strategy == COOPERATIVE and after.members else {}
-        self._last_owners = waiting | after.owners
+        self._last_owners = {**waiting, **after.owners}
         self._known = after
         self.generations.append(
             Generation(

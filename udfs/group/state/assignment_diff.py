@@ -128,7 +128,7 @@ def by_owner(owners: Owners) -> dict[str, list[Queue]]:
 
 def owners_of(held: Mapping[str, Iterable[Queue]]) -> Owners:
     """Return the owners of each queue, in the order in which members list the queues."""
-    owners: Owners = {}
+    owners: dict[Queue, tuple[str, ...]] = {}
     shared: dict[Queue, set[str]] = {}
     for member, queues in held.items():
         alone = (member,)  # one object for all queues of a member, so that comparing owners mostly compares identities
@@ -143,7 +143,7 @@ def owners_of(held: Mapping[str, Iterable[Queue]]) -> Owners:
 def held_only_by(owners: Owners, members: Iterable[str]) -> Owners:
     """Return the assignment restricted to these members."""
     staying = set(members)
-    kept: Owners = {}
+    kept: dict[Queue, tuple[str, ...]] = {}
     for queue, holders in owners.items():
         left = tuple(member for member in holders if member in staying)
         if left:

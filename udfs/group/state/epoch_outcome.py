@@ -14,10 +14,10 @@ from udfs.model.events import Departure, MemberInfo, TopicPartitions
 
 Partitions: TypeAlias = tuple[TopicPartitions, ...]
 # The partitions of each member.
-Held: TypeAlias = dict[str, Partitions]
+Held: TypeAlias = Mapping[str, Partitions]
 
 
-class EpochOutcome(msgspec.Struct, array_like=True):
+class EpochOutcome(msgspec.Struct, frozen=True, array_like=True):
     """The outcome of one group epoch, with topics by id.
 
     Attributes:
@@ -49,20 +49,20 @@ class EpochOutcome(msgspec.Struct, array_like=True):
     members: tuple[MemberInfo, ...]
     described: bool
     owned: Held
-    steps: list[tuple[int, Held]]
+    steps: Sequence[tuple[int, Held]]
     target: Held | None
     previous: Held
     departures: tuple[Departure, ...] = ()
-    event_ids: dict[str, str] = msgspec.field(default_factory=dict)
-    former: dict[str, str] = msgspec.field(default_factory=dict)
+    event_ids: Mapping[str, str] = msgspec.field(default_factory=dict)
+    former: Mapping[str, str] = msgspec.field(default_factory=dict)
     follows_unrecorded: bool = False
-    patterns: dict[str, str] = msgspec.field(default_factory=dict)
+    patterns: Mapping[str, str] = msgspec.field(default_factory=dict)
     added: tuple[str, ...] = ()
-    renamed: list[tuple[int, str, str]] = msgspec.field(default_factory=list)
+    renamed: Sequence[tuple[int, str, str]] = msgspec.field(default_factory=list)
     until: int | None = None
     assignors: tuple[str, ...] = ()
     names_assignor: bool = True
-    described_as: dict[str, MemberInfo] = msgspec.field(default_factory=dict)
+    described_as: Mapping[str, MemberInfo] = msgspec.field(default_factory=dict)
 
     @property
     def size(self) -> int:

@@ -6,7 +6,7 @@ with the group (members, owners, topics) is bounded by the group itself.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, TypeAlias
 
 import msgspec
@@ -25,7 +25,7 @@ from udfs.model.systems import SYSTEMS, System
 # (topic, broker, queue id); Kafka's partitions have no broker.
 Queue: TypeAlias = tuple[str, str | None, int]
 # The owners of each queue: one or more members, sorted. Queues without an owner are not in it.
-Owners: TypeAlias = dict[Queue, tuple[str, ...]]
+Owners: TypeAlias = Mapping[Queue, tuple[str, ...]]
 
 POLLS = "polls"  # the row's value for a generation that only polls of its coordinator showed
 
@@ -35,7 +35,7 @@ MAX_REPLACEMENTS = 256  # replacements of static members, since a rebalance whos
 MAX_IDLE_QUEUES = 4_096  # queues between two owners; if there are more, none is remembered, and pauses are not measured
 
 
-class Member(MemberFields, kw_only=True, omit_defaults=False, gc=False):
+class Member(MemberFields, frozen=True, kw_only=True, omit_defaults=False, gc=False):  # type: ignore[misc]
     """One member, in its current or its last session, with its description.
 
     Attributes:
@@ -53,7 +53,7 @@ class Member(MemberFields, kw_only=True, omit_defaults=False, gc=False):
     joined_at: int
     by_heartbeats: bool = True
     holds_since: int | None = None
-    field_times: dict[str, int] = msgspec.field(default_factory=dict)
+    field_times: Mapping[str, int] = msgspec.field(default_factory=dict)
     timeout_since: int | None = None
     reported_at: int | None = None
     own_joined_at: int | None = None
@@ -73,14 +73,8 @@ class Member(MemberFields, kw_only=True, omit_defaults=False, gc=False):
         times, name = dict(self.field_times), self.name if name is None else name
         return msgspec.structs.replace(self, field_times=times, by_heartbeats=by_heartbeats, name=name)
 
-    def forget_owned(self) -> None:
-        """Drop the owned queues that the member reported."""
-        self.owned = self.owned_generation = None
-        self.field_times.pop("owned", None)
-        self.field_times.pop("owned_generation", None)
 
-
-class Departed(msgspec.Struct, kw_only=True):
+class Departed(msgspec.Struct, frozen=True, kw_only=True):
     """A departed member: it may rejoin with its last description, and an expiry may be disproved.
 
     Attributes:
@@ -100,7 +94,7 @@ class Departed(msgspec.Struct, kw_only=True):
         return self.left_at if self.own_at is None else self.own_at
 
 
-class Evidence(msgspec.Struct, array_like=True):
+class Evidence(msgspec.Struct, frozen=True, array_like=True):
     """Evidence of a change in a group with reported generations, kept until a generation shows it."""
 
     kind: TriggerKind
@@ -111,7 +105,7 @@ class Evidence(msgspec.Struct, array_like=True):
     detail: str | None = None
 
 
-class WaitingReport(msgspec.Struct, array_like=True):
+class WaitingReport(msgspec.Struct, frozen=True, array_like=True):
     """A member's reported queues in a generation that was not yet observed."""
 
     generation: int
@@ -121,7 +115,7 @@ class WaitingReport(msgspec.Struct, array_like=True):
     host: str | None = None
 
 
-class Replacement(msgspec.Struct, array_like=True):
+class Replacement(msgspec.Struct, frozen=True, array_like=True):
     """A static member came back under a new id.
 
     ``written``: its spans are already split; otherwise they are split once the pending rebalance is written.
@@ -133,10 +127,10 @@ class Replacement(msgspec.Struct, array_like=True):
     instance_id: str | None
     at: int
     written: bool = True
-    outages: list[QueueOutage] = msgspec.field(default_factory=list)
+    outages: Sequence[QueueOutage] = msgspec.field(default_factory=list)
 
 
-class Awaited(msgspec.Struct, kw_only=True):
+class Awaited(msgspec.Struct, frozen=True, kw_only=True):
     """A reported generation with topics without metadata: the input for computing it once they have it.
 
     Attributes:
@@ -151,15 +145,15 @@ class Awaited(msgspec.Struct, kw_only=True):
     """
 
     since: int
-    topic_queues: dict[str, int | tuple[QueueInfo, ...]]
+    topic_queues: Mapping[str, int | tuple[QueueInfo, ...]]
     guessed: bool
     assumes_queues: bool
     before: Owners
     previous: Owners | None = None
-    again: list[QueuesReassigned | MemberReplaced] | None = msgspec.field(default_factory=list)
+    again: Sequence[QueuesReassigned | MemberReplaced] | None = msgspec.field(default_factory=list)
 
 
-class Pending(msgspec.Struct, array_like=True):
+class Pending(msgspec.Struct, frozen=True, array_like=True):
     """Changes that one rebalance will cover: all from ``opened_at`` on within the settling time.
 
     ``reported`` is the whole reported assignment, if the last change came with one.
@@ -167,11 +161,11 @@ class Pending(msgspec.Struct, array_like=True):
 
     opened_at: int
     changed_at: int
-    triggers: list[Trigger] = msgspec.field(default_factory=list)
-    reported: list[tuple[Queue, tuple[str, ...]]] | None = None
+    triggers: Sequence[Trigger] = msgspec.field(default_factory=list)
+    reported: Sequence[tuple[Queue, tuple[str, ...]]] | None = None
 
 
-class GroupFinding(msgspec.Struct, array_like=True):
+class GroupFinding(msgspec.Struct, frozen=True, array_like=True):
     """An open finding; ``closes_at`` if time alone closes it; ``digest``: 64 bits of its row's content."""
 
     finding_id: str
@@ -180,7 +174,7 @@ class GroupFinding(msgspec.Struct, array_like=True):
     digest: int = 0
 
 
-class IdleQueue(msgspec.Struct, array_like=True):
+class IdleQueue(msgspec.Struct, frozen=True, array_like=True):
     """A queue between two owners.
 
     Attributes:
@@ -195,7 +189,7 @@ class IdleQueue(msgspec.Struct, array_like=True):
     read_at: int | None = None
 
 
-class Group(msgspec.Struct, kw_only=True):
+class Group(msgspec.Struct, frozen=True, kw_only=True):
     """One group.
 
     Attributes:
@@ -249,44 +243,44 @@ class Group(msgspec.Struct, kw_only=True):
     mode: Mode | None = None
     strategy: str | None = None
     strategy_inferred: bool = False
-    strategy_settings: dict[str, object] | None = None
+    strategy_settings: Mapping[str, object] | None = None
     reported_strategy: str | None = None
     last_strategy: str | None = None
-    settings_at: dict[str, int] = msgspec.field(default_factory=dict)
+    settings_at: Mapping[str, int] = msgspec.field(default_factory=dict)
     leader: str | None = None
-    members: dict[str, Member] = msgspec.field(default_factory=dict)
-    departed: dict[str, Departed] = msgspec.field(default_factory=dict)
+    members: Mapping[str, Member] = msgspec.field(default_factory=dict)
+    departed: Mapping[str, Departed] = msgspec.field(default_factory=dict)
     members_decided: int = 0
     computed: Owners = msgspec.field(default_factory=dict)
     reported: Owners = msgspec.field(default_factory=dict)
     has_reported: bool = False
     reported_at: int | None = None
-    reporters: list[str] = msgspec.field(default_factory=list)
-    counts: dict[str, int] = msgspec.field(default_factory=dict)
-    topics_without_metadata: list[str] = msgspec.field(default_factory=list)
+    reporters: Sequence[str] = msgspec.field(default_factory=list)
+    counts: Mapping[str, int] = msgspec.field(default_factory=dict)
+    topics_without_metadata: Sequence[str] = msgspec.field(default_factory=list)
     awaited: Awaited | None = None
-    replaced: list[Replacement] = msgspec.field(default_factory=list)
-    revoked_pending: list[Queue] = msgspec.field(default_factory=list)
+    replaced: Sequence[Replacement] = msgspec.field(default_factory=list)
+    revoked_pending: Sequence[Queue] = msgspec.field(default_factory=list)
     preparing_since: int | None = None
     last_rebalance_at: int | None = None
     last_rebalance_id: str | None = None
-    rebalance_ordinals: dict[str, int] = msgspec.field(default_factory=dict)
+    rebalance_ordinals: Mapping[str, int] = msgspec.field(default_factory=dict)
     last_applied: int | None = None
     last_snapshot_at: int | None = None
     touched_at: int | None = None
-    evidence: list[Evidence] = msgspec.field(default_factory=list)
-    waiting_reports: list[WaitingReport] = msgspec.field(default_factory=list)
+    evidence: Sequence[Evidence] = msgspec.field(default_factory=list)
+    waiting_reports: Sequence[WaitingReport] = msgspec.field(default_factory=list)
     pending: Pending | None = None
-    findings: dict[str, GroupFinding] = msgspec.field(default_factory=dict)
+    findings: Mapping[str, GroupFinding] = msgspec.field(default_factory=dict)
     late_events: int = 0
     recomputable: bool = True
     compare_at: int | None = None
-    pulls: dict[Queue, int] = msgspec.field(default_factory=dict)
-    idle_queues: dict[Queue, IdleQueue] = msgspec.field(default_factory=dict)
-    recent: list[int] = msgspec.field(default_factory=list)
+    pulls: Mapping[Queue, int] = msgspec.field(default_factory=dict)
+    idle_queues: Mapping[Queue, IdleQueue] = msgspec.field(default_factory=dict)
+    recent: Sequence[int] = msgspec.field(default_factory=list)
     usual: Usual | None = None
     row: GroupChanged | None = None
-    last_heartbeats: dict[str, int] = msgspec.field(default_factory=dict)
+    last_heartbeats: Mapping[str, int] = msgspec.field(default_factory=dict)
     assigned_at: int | None = None
     polled: bool = False
     logical_id: str | None = None
@@ -296,20 +290,20 @@ class Group(msgspec.Struct, kw_only=True):
     audit: CurrentAudit | None = None
     verdict: StrategyVerdict | None = None
     last_library: str | None = None
-    waiting_since: dict[Queue, int | None] = msgspec.field(default_factory=dict)
+    waiting_since: Mapping[Queue, int | None] = msgspec.field(default_factory=dict)
     converging: bool = False
     deleted_at: int | None = None
     computed_at: int | None = None
     under_way_since: int | None = None
-    returned_after: dict[str, int] = msgspec.field(default_factory=dict)
-    recent_clients: list[list[int]] = msgspec.field(default_factory=list)
+    returned_after: Mapping[str, int] = msgspec.field(default_factory=dict)
+    recent_clients: Sequence[Sequence[int]] = msgspec.field(default_factory=list)
     standstill: Standstill | None = None
     unread: UnreadQueues | None = None
-    retention: dict[str, Standstill] = msgspec.field(default_factory=dict)
+    retention: Mapping[str, Standstill] = msgspec.field(default_factory=dict)
     went_back: CommitsBack | None = None
     expired: ExpiredCommits | None = None
-    roots: list[Root] = msgspec.field(default_factory=list)
-    episodes: list[Episode] = msgspec.field(default_factory=list)
+    roots: Sequence[Root] = msgspec.field(default_factory=list)
+    episodes: Sequence[Episode] = msgspec.field(default_factory=list)
 
     @property
     def source(self) -> Literal["reported", "counted"]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
     from udfs.group.state.group import Group
 
 
-class Standstill(msgspec.Struct, array_like=True):
+class Standstill(msgspec.Struct, frozen=True, array_like=True):
     """An open finding that queues stand.
 
     Attributes:
@@ -35,7 +36,7 @@ def open_standstill(group: Group) -> Standstill | None:
     return found if found is not None and found.kind in group.findings else None
 
 
-class UnreadQueues(msgspec.Struct, array_like=True):
+class UnreadQueues(msgspec.Struct, frozen=True, array_like=True):
     """Queues of subscribed topics that nobody reads.
 
     Attributes:
@@ -43,7 +44,7 @@ class UnreadQueues(msgspec.Struct, array_like=True):
         evaluated_at: When the finding was last evaluated; None if it is not open. message, names: The finding.
     """
 
-    since: dict[tuple[str, str | None, int], int]
+    since: Mapping[tuple[str, str | None, int], int]
     evaluated_at: int | None = None
     message: str = ""
     names: FindingNames = FindingNames()
@@ -64,7 +65,7 @@ class Committer(NamedTuple):
     since: int | None = None
 
 
-class BackQueue(msgspec.Struct, array_like=True):
+class BackQueue(msgspec.Struct, frozen=True, array_like=True):
     """A queue whose commit went back, until it has passed what it had been.
 
     Attributes:
@@ -81,18 +82,18 @@ class BackQueue(msgspec.Struct, array_like=True):
     by: Committer
 
 
-class CommitsBack(msgspec.Struct, array_like=True):
+class CommitsBack(msgspec.Struct, frozen=True, array_like=True):
     """An open finding that commits of a group went back: the queues, by topic, broker and number.
 
     Attributes:
         evaluated_at: The last evaluation.
     """
 
-    queues: dict[tuple[str, str | None, int], BackQueue]
+    queues: Mapping[tuple[str, str | None, int], BackQueue]
     evaluated_at: int
 
 
-class ExpiredQueue(msgspec.Struct, array_like=True):
+class ExpiredQueue(msgspec.Struct, frozen=True, array_like=True):
     """A queue whose commit was deleted.
 
     Attributes:
@@ -105,12 +106,12 @@ class ExpiredQueue(msgspec.Struct, array_like=True):
     began: int | None = None
 
 
-class ExpiredCommits(msgspec.Struct, array_like=True):
+class ExpiredCommits(msgspec.Struct, frozen=True, array_like=True):
     """Deleted commits of a group, by topic, broker and number of the queue.
 
     Attributes:
         evaluate_at: When they are evaluated next; None if nothing but a commit changes them.
     """
 
-    queues: dict[tuple[str, str | None, int], ExpiredQueue]
+    queues: Mapping[tuple[str, str | None, int], ExpiredQueue]
     evaluate_at: int | None

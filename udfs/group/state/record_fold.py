@@ -7,14 +7,16 @@ earlier state comes first.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final
 
 import msgspec
 
+from udfs.group.state.epoch_outcome import EpochOutcome, Held, Partitions
 from udfs.group.state.group import MAX_REPLACEMENTS
 from udfs.group.state.recorded_group import RecordedGroup, RecordedMember
-from udfs.model.events import GroupRecord
+from udfs.group.state.writing import assign, elements, entries
+from udfs.model.events import Departure, GroupRecord
 from udfs.model.group_api import DueEvent
 from udfs.model.queues import ascending
 
@@ -26,6 +28,8 @@ _KINDS: Final = {
 }
 _LEADING: Final = frozenset(("member", "pattern", "topics", "topology"))
 _VOTED: Final = ("group", "target")  # what members name by then decides an epoch's assignor
+MAX_STEPS: Final = 1_024  # ownership changes of an epoch; beyond that the newest are merged into one
+MAX_NAMES: Final = 10_000  # topics of a group, including former ones; beyond that the oldest is forgotten
 # A member that waits for nothing becomes stable; it has to revoke when the target changes.
 _STATES: Final = {"unreleased": 0, "stable": 1, "unrevoked": 2, None: 0}
 _EPOCH_BITS, _STATE_BITS = 33, 2
@@ -148,7 +152,7 @@ def fold(recorded: RecordedGroup, records: Sequence[tuple[GroupRecord, str]]) ->
             for group_record, _ in records
             if group_record.record == "target" and (group_record.epoch or 0) > (assigned or 0)
         }
-        recorded.follows_unrecorded = len(newer) > 1
+        assign(recorded, follows_unrecorded=len(newer) > 1)
     for member_id, several in targets.items():
         if is_ordered:
             _fold_targets(recorded, member_id, several)
@@ -159,7 +163,7 @@ def fold(recorded: RecordedGroup, records: Sequence[tuple[GroupRecord, str]]) ->
     folded.arrived = [member_id for member_id in present if member_id in touched and member_id not in before]
     folded.departed = {member_id: member for member_id, member in before.items() if member_id not in present}
     for member_id in recorded.members.keys() - present.keys():
-        del recorded.members[member_id]
+        del entries(recorded.members)[member_id]
     computed = [record.offset for record, _ in records if record.record == "target"]
     at = records[0][0].event_time
     folded.renamed = _renamed(recorded, folded, computed if recorded.assignment_epoch != assigned else [], at)
@@ -173,41 +177,51 @@ def _fold_group(recorded: RecordedGroup, record: GroupRecord) -> None:
     at = record.event_time
     match record.record:
         case "group" if at >= (recorded.epoch_at or at):
-            recorded.is_deleted = record.deleted
+            assign(recorded, is_deleted=record.deleted)
             if not record.deleted and record.epoch is not None:
-                recorded.epoch, recorded.epoch_at = record.epoch, at
+                assign(recorded, epoch=record.epoch, epoch_at=at)
         case "target" if at >= (recorded.assignment_at or at) and record.epoch is not None and not record.deleted:
             if record.epoch != recorded.assignment_epoch:
-                recorded.previous = recorded.targets()
-                recorded.former = {}
-            recorded.assignment_epoch, recorded.assignment_at = record.epoch, at
+                assign(recorded, previous=recorded.targets(), former={})
+            assign(recorded, assignment_epoch=record.epoch, assignment_at=at)
         case "topics":
-            recorded.names.update(record.topic_ids or {})
+            entries(recorded.names).update(record.topic_ids or {})
         case "pattern" if record.pattern is not None:
             if record.deleted:
-                recorded.patterns.pop(record.pattern, None)
+                entries(recorded.patterns).pop(record.pattern, None)
             else:
-                recorded.patterns[record.pattern] = record.topics or ()
+                entries(recorded.patterns)[record.pattern] = record.topics or ()
         case "topology":
-            recorded.subtopologies = record.subtopologies or {}
+            assign(recorded, subtopologies=record.subtopologies or {})
         case _:
             pass
 
 
 def _fold_member(recorded: RecordedGroup, record: GroupRecord, member_id: str, event_id: str) -> None:
     at = record.event_time
-    member = recorded.members.setdefault(member_id, RecordedMember(at, joined_offset=record.offset or 0))
+    member = entries(recorded.members).setdefault(member_id, RecordedMember(at, joined_offset=record.offset or 0))
     if record.record == "member":
         if at < (member.described_at or at):
             return
-        member.described_at = None if record.deleted else at
-        member.info, member.pattern = record.member, record.pattern
-        member.classic_strategies, member.event_id = record.classic_strategies, event_id
+        assign(
+            member,
+            described_at=None if record.deleted else at,
+            info=record.member,
+            pattern=record.pattern,
+            classic_strategies=record.classic_strategies,
+            event_id=event_id,
+        )
     elif at >= (member.current_at or at):
-        member.current_at = None if record.deleted else at
-        member.epoch, member.state = record.epoch, record.state or "stable"
-        member.owned, member.revoking = record.partitions or (), record.revoking or ()
-        member.standby, member.warmup = record.standby or (), record.warmup or ()
+        assign(
+            member,
+            current_at=None if record.deleted else at,
+            epoch=record.epoch,
+            state=record.state or "stable",
+            owned=record.partitions or (),
+            revoking=record.revoking or (),
+            standby=record.standby or (),
+            warmup=record.warmup or (),
+        )
 
 
 def _replaced(recorded: RecordedGroup, before: Mapping[str, RecordedMember], member_id: str) -> RecordedMember | None:
@@ -229,12 +243,12 @@ def _fold_targets(recorded: RecordedGroup, member_id: str, records: Sequence[Gro
     newest = records[-1]
     given = [record for record in records if not record.deleted]
     first = RecordedMember(records[0].event_time, joined_offset=records[0].offset or 0)
-    member = recorded.members.setdefault(member_id, first)
+    member = entries(recorded.members).setdefault(member_id, first)
     if newest.event_time < (member.target_at or newest.event_time):
         return
     if len(given) > 1:
-        recorded.previous[member_id] = given[-2].partitions or ()
-    member.target, member.target_at = newest.partitions or (), newest.event_time
+        entries(recorded.previous)[member_id] = given[-2].partitions or ()
+    assign(member, target=newest.partitions or (), target_at=newest.event_time)
 
 
 def _fold_target(
@@ -250,7 +264,7 @@ def _fold_target(
         replaced: The static member whose place it takes; that member's target comes first.
     """
     newest = max(record.event_time for record in records)
-    member = recorded.members.setdefault(member_id, RecordedMember(newest))
+    member = entries(recorded.members).setdefault(member_id, RecordedMember(newest))
     if newest < (member.target_at or newest):
         return
     given = [record for record in records if record.event_time == newest]
@@ -262,9 +276,9 @@ def _fold_target(
     of_replaced = [] if replaced is None else [ascending(replaced.target)]
     for former in (*of_replaced, ascending(member.target), member.owned):
         if len(several) > 1 and former in several and not (has_all and former == member.owned):
-            recorded.previous[member_id] = several.pop(former)
+            entries(recorded.previous)[member_id] = several.pop(former)
     chosen = member.owned if has_all and member.owned in several else min(several)
-    member.target, member.target_at = several[chosen], newest
+    assign(member, target=several[chosen], target_at=newest)
 
 
 def _renamed(recorded: RecordedGroup, folded: Folded, computed: Sequence[int | None], at: int) -> dict[str, str]:
@@ -283,18 +297,89 @@ def _renamed(recorded: RecordedGroup, folded: Folded, computed: Sequence[int | N
             renamed[left.pop(info.instance_id)] = member_id
     for former, member_id in renamed.items():
         # Beyond the limit the oldest are replaced at the epoch's end.
-        recorded.renamed = [*recorded.renamed, (at, former, member_id)][-MAX_REPLACEMENTS:]
+        assign(recorded, renamed=[*recorded.renamed, (at, former, member_id)][-MAX_REPLACEMENTS:])
         described = {former: folded.departed[former].info, **recorded.described_as}
         kept = {former_id: described.get(former_id) for _, former_id, _ in recorded.renamed}
-        recorded.described_as = {former_id: info for former_id, info in kept.items() if info is not None}
-        recorded.members[member_id].joined_at = folded.departed[former].joined_at
+        assign(recorded, described_as={former_id: info for former_id, info in kept.items() if info is not None})
+        assign(recorded.members[member_id], joined_at=folded.departed[former].joined_at)
         back_at = recorded.members[member_id].joined_offset
         # otherwise the target is that of the new id
         if not any(offset is None or offset > back_at for offset in computed):
-            recorded.former[member_id] = recorded.former.pop(former, former)
+            entries(recorded.former)[member_id] = entries(recorded.former).pop(former, former)
         if former in recorded.previous:
-            recorded.previous[member_id] = recorded.previous.pop(former)
+            entries(recorded.previous)[member_id] = entries(recorded.previous).pop(former)
         for _, held in recorded.steps:
             if former in held:
-                held[member_id] = held.pop(former)
+                entries(held)[member_id] = entries(held).pop(former)
     return renamed
+
+
+# ---- what ``group_epochs`` and ``topic_names`` learn of the records
+
+
+def note_converted(recorded: RecordedGroup, generation: int) -> None:
+    """Record that the group's epochs continue the generations of a classic group."""
+    assign(recorded, decided=generation)
+
+
+def begin_epoch(recorded: RecordedGroup, at: int) -> None:
+    """Record when the oldest epoch that is not decided began."""
+    assign(recorded, began_at=at)
+
+
+def note_whole(recorded: RecordedGroup) -> None:
+    """Record that every member has had a record since the group has been followed."""
+    assign(recorded, incomplete=False)
+
+
+def note_overtaken(recorded: RecordedGroup, outcome: EpochOutcome) -> None:
+    """Queue the outcome of an epoch that another one of its millisecond overtook."""
+    assign(recorded, waiting=[*recorded.waiting, outcome])
+
+
+def note_departures(recorded: RecordedGroup, arrived: Collection[str], departures: Mapping[str, Departure]) -> None:
+    """Record how members departed; those that arrived have not."""
+    left = {member_id: recorded.departures[member_id] for member_id in recorded.departures.keys() - set(arrived)}
+    assign(recorded, departures={**left, **departures})
+
+
+def note_names(recorded: RecordedGroup, names: Mapping[str, str]) -> None:
+    """Record the names of topics, by id."""
+    kept = entries(recorded.names)
+    kept.update(names)
+    while len(kept) > MAX_NAMES:
+        del kept[next(iter(kept))]
+
+
+def note_step(recorded: RecordedGroup, folded: Folded, before: Held, now: Held, at: int) -> None:
+    """Record which members own different partitions from now on and, if a topic may be a new one, also those before."""
+    renamed = {folded.renamed.get(member_id, member_id): held for member_id, held in before.items()}
+    changed = {
+        member_id: now.get(member_id, ())
+        for member_id in sorted({*renamed, *now})
+        if renamed.get(member_id, ()) != now.get(member_id, ())
+    }
+    if not changed:
+        return
+    steps = elements(recorded.steps)
+    noted = {member_id for _, held in steps for member_id in held}
+    former = {
+        member_id: renamed[member_id]
+        for member_id in changed
+        if member_id in renamed and member_id not in noted and _swaps(renamed[member_id], now.get(member_id, ()))
+    }
+    if former:
+        steps.append((at, former))
+    if len(steps) >= MAX_STEPS:
+        steps[-1] = (at, {**steps[-1][1], **changed})
+    else:
+        steps.append((at, changed))
+
+
+def _swaps(before: Partitions, now: Partitions) -> bool:
+    """Return whether a member gives up a partition and gets the partition of another topic with the same number."""
+    was, is_now = (
+        {(topic_partitions.topic, number) for topic_partitions in held for number in topic_partitions.partitions}
+        for held in (before, now)
+    )
+    return bool({number for _, number in was - is_now} & {number for _, number in is_now - was})

@@ -6,13 +6,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
 from typing import Final
 
 import msgspec
 
 from udfs.group.state.epoch_outcome import EpochOutcome, Held, Partitions, continued, merged, under_new_ids
+from udfs.group.state.writing import assign
 from udfs.model.events import Departure, MemberInfo, MemberState, RecordProtocol
 from udfs.model.journal import (
     MAX_MEMBER_EPOCHS,
@@ -34,7 +35,7 @@ SERVER_ASSIGNORS: Final = frozenset(BUILT_IN_ASSIGNORS)
 _SERVER_SIDE: Final = "server."
 
 
-class RecordedMember(msgspec.Struct, array_like=True):
+class RecordedMember(msgspec.Struct, frozen=True, array_like=True):
     """One member.
 
     Attributes:
@@ -68,7 +69,7 @@ class RecordedMember(msgspec.Struct, array_like=True):
         return self.described_at is not None or self.current_at is not None
 
 
-class RecordedGroup(msgspec.Struct, array_like=True, dict=True):
+class RecordedGroup(msgspec.Struct, frozen=True, array_like=True, dict=True):
     """The recorded state of one group.
 
     Attributes:
@@ -99,30 +100,30 @@ class RecordedGroup(msgspec.Struct, array_like=True, dict=True):
     epoch_at: int | None = None
     assignment_epoch: int | None = None
     assignment_at: int | None = None
-    members: dict[str, RecordedMember] = msgspec.field(default_factory=dict)
+    members: Mapping[str, RecordedMember] = msgspec.field(default_factory=dict)
     previous: Held = msgspec.field(default_factory=dict)
-    names: dict[str, str] = msgspec.field(default_factory=dict)
-    patterns: dict[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
-    subtopologies: dict[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
+    names: Mapping[str, str] = msgspec.field(default_factory=dict)
+    patterns: Mapping[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
+    subtopologies: Mapping[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
     decided: int | None = None
     began_at: int | None = None
-    steps: list[tuple[int, Held]] = msgspec.field(default_factory=list)
-    departures: dict[str, Departure] = msgspec.field(default_factory=dict)
-    waiting: list[EpochOutcome] = msgspec.field(default_factory=list)
+    steps: Sequence[tuple[int, Held]] = msgspec.field(default_factory=list)
+    departures: Mapping[str, Departure] = msgspec.field(default_factory=dict)
+    waiting: Sequence[EpochOutcome] = msgspec.field(default_factory=list)
     incomplete: bool = False
     is_first: bool = True
     is_deleted: bool = False
-    ids: dict[str, str] = msgspec.field(default_factory=dict)
-    former: dict[str, str] = msgspec.field(default_factory=dict)
+    ids: Mapping[str, str] = msgspec.field(default_factory=dict)
+    former: Mapping[str, str] = msgspec.field(default_factory=dict)
     follows_unrecorded: bool = False
-    renamed: list[tuple[int, str, str]] = msgspec.field(default_factory=list)
+    renamed: Sequence[tuple[int, str, str]] = msgspec.field(default_factory=list)
     continued: EpochOutcome | None = None
     default_assignor: str | None = None
     metadata_since: int | None = None
     waits_until: int | None = None
     release: str | None = None
-    votes: tuple[dict[str, int], str | None] | None = None
-    described_as: dict[str, MemberInfo] = msgspec.field(default_factory=dict)
+    votes: tuple[Mapping[str, int], str | None] | None = None
+    described_as: Mapping[str, MemberInfo] = msgspec.field(default_factory=dict)
 
     @cached_property
     def present(self) -> dict[str, RecordedMember]:
@@ -206,7 +207,7 @@ class RecordedGroup(msgspec.Struct, array_like=True, dict=True):
 
     def note_votes(self) -> None:
         """Record which assignors members name now; what they name later has no part in this epoch's target."""
-        self.votes = self._votes_now()
+        assign(self, votes=self._votes_now())
 
     def strategy(self) -> str | None:
         """Return the assignor that is most likely the group's; None if it has no members."""
@@ -214,7 +215,7 @@ class RecordedGroup(msgspec.Struct, array_like=True, dict=True):
 
     def note_target(self, release: str | None, assignor: str | None) -> None:
         """Record the Kafka release, and the broker's default assignor, that only the newest target shows."""
-        self.release, self.default_assignor = release or self.release, assignor or self.default_assignor
+        assign(self, release=release or self.release, default_assignor=assignor or self.default_assignor)
 
     @property
     def has_unnamed(self) -> bool:
@@ -223,11 +224,11 @@ class RecordedGroup(msgspec.Struct, array_like=True, dict=True):
 
     def note_metadata(self, at: int) -> None:
         """Record that metadata of the cluster's topics has arrived."""
-        self.metadata_since = at
+        assign(self, metadata_since=at)
 
     def note_wait(self, until: int | None) -> None:
         """Record when waiting outcomes are checked again."""
-        self.waits_until = until
+        assign(self, waits_until=until)
 
     @property
     def has_converged(self) -> bool:
@@ -307,10 +308,9 @@ class RecordedGroup(msgspec.Struct, array_like=True, dict=True):
         if self.continued is not None:
             since = self.former if self.assignment_epoch == outcome.epoch else None
             outcome = continued(self.continued, outcome, since)
-        self.waiting.append(outcome)
-        self.decided = outcome.epoch if outcome.until is None else outcome.until
-        self.began_at, self.steps, self.departures, self.continued = None, [], {}, None
-        self.renamed, self.described_as = [], {}
+        waiting, decided = [*self.waiting, outcome], outcome.epoch if outcome.until is None else outcome.until
+        assign(self, waiting=waiting, decided=decided, began_at=None, steps=[], departures={}, continued=None)
+        assign(self, renamed=[], described_as={})
 
     @property
     def awaits_effect(self) -> bool:
@@ -340,10 +340,11 @@ class RecordedGroup(msgspec.Struct, array_like=True, dict=True):
                 else _in_order(last.target) != _in_order(targets)
             ):
                 return
-        self.continued, self.waiting = last, self.waiting[:-1]
-        self.began_at, self.steps = last.began_at, [*last.steps, *self.steps]
-        self.renamed, self.described_as = [*last.renamed, *self.renamed], last.described_as | self.described_as
-        self.departures = {departure.member_id: departure for departure in last.departures} | self.departures
+        departures = {departure.member_id: departure for departure in last.departures}
+        assign(self, continued=last, waiting=self.waiting[:-1], began_at=last.began_at)
+        assign(self, steps=[*last.steps, *self.steps], renamed=[*last.renamed, *self.renamed])
+        described = {**last.described_as, **self.described_as}
+        assign(self, described_as=described, departures={**departures, **self.departures})
 
     def _has_grown(self, targets: Held, counts: Mapping[str, int]) -> bool:
         """Return whether a target has queues that topics did not have before; topics new to the group do not count."""
@@ -364,15 +365,17 @@ class RecordedGroup(msgspec.Struct, array_like=True, dict=True):
     def note_ids(self, ids: Mapping[str, str]) -> None:
         """Record which topics a target names; ids of other topics stay as long as members subscribe to these."""
         wanted = self.topics()
-        self.ids = {name: topic_id for name, topic_id in self.ids.items() if name in wanted} | dict(ids)
+        kept = {name: topic_id for name, topic_id in self.ids.items() if name in wanted}
+        assign(self, ids={**kept, **ids})
 
     def note_decided(self) -> None:
         """Record that one of its epochs was decided."""
-        self.is_first = False
+        assign(self, is_first=False)
 
-    def take_waiting(self, count: int) -> list[EpochOutcome]:
+    def take_waiting(self, count: int) -> Sequence[EpochOutcome]:
         """Remove and return the oldest waiting outcomes."""
-        taken, self.waiting = self.waiting[:count], self.waiting[count:]
+        taken = self.waiting[:count]
+        assign(self, waiting=self.waiting[count:])
         return taken
 
     @property

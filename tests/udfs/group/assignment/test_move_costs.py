@@ -8,6 +8,7 @@ from tests.udfs.group.assignment.rebalance_row import rebalance_row
 from tests.udfs.group.state.test_view import view as view_of
 from udfs.group.assignment.move_costs import MoveCost, add_costs, move_costs
 from udfs.group.state.group import Departed, Group, IdleQueue, Member
+from udfs.group.state.writing import assign
 from udfs.model.observations import ReadOffsets, undated
 from udfs.packets.packet import queue_key
 
@@ -170,7 +171,7 @@ def test_the_cost_of_a_queue_with_polled_commits(
     view = view_of(group, system="rocketmq", offsets=ReadOffsets({ROCKETMQ_KEY: sorted(observed)}))
     assert twice(move_costs(view, [moved], 13_000).get(ROCKETMQ_QUEUE)) == twice(expected), why
     # The same where the queue was without an owner in between.
-    group.idle_queues = {ROCKETMQ_QUEUE: IdleQueue(None, 11_000)}
+    assign(group, idle_queues={ROCKETMQ_QUEUE: IdleQueue(None, 11_000)})
     found = move_costs(view, [(ROCKETMQ_QUEUE, (), ("new",))], 13_000)
     assert twice(found.get(ROCKETMQ_QUEUE)) == twice(expected), why
 

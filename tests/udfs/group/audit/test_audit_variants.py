@@ -16,6 +16,7 @@ from udfs.group.audit.audit_variants import (
     recomputed,
 )
 from udfs.group.state.view import GroupView
+from udfs.group.state.writing import assign
 from udfs.model.events import QueueRef
 from udfs.model.group_api import GroupInput
 
@@ -99,7 +100,7 @@ def test_a_claim_is_false_where_the_generation_before_gave_the_queue_to_another(
     script = kafka("sticky")
     view, basis = view_of(script, 20)
     member, former = script.group.members["b"], script.group.reported
-    member.owned, member.owned_generation = (QueueRef("t", 0), QueueRef("t", 1)), 1
+    assign(member, owned=(QueueRef("t", 0), QueueRef("t", 1)), owned_generation=1)
     assert false_claims(view, 2, former) == ["b"]
     assert false_claims(view, 3, former) == [], "it names a generation that was not before this one"
     assert false_claims(view, 2, {("t", None, 0): ("b",)}) == []

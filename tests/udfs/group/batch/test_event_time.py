@@ -5,6 +5,7 @@ from tests.udfs.group.group_script import Topics
 from udfs.group.batch.event_time import BeforeEventTime
 from udfs.group.batch.history import GroupHistory
 from udfs.group.state.group import Group, Member
+from udfs.group.state.writing import assign
 from udfs.model.group_api import GroupInput
 from udfs.model.journal import MemberReplaced
 
@@ -17,7 +18,7 @@ def test_a_member_is_kept_as_it_was_before_the_first_event_that_touches_it() -> 
     group = Group(members={"a": member("a")})
     before = BeforeEventTime(group)
     before.note_member("a")
-    group.members["a"].host = "after"
+    assign(group.members["a"], host="after")
     before.note_member("a")
     before.note_member("b")
     assert before.members == {"a": member("a"), "b": None}
@@ -29,7 +30,7 @@ def test_a_member_that_joined_and_took_another_id_is_new_under_both() -> None:
     before.note_member("b")
     before.rename("b", "c")
     assert (before.members, before.exempt, before.renamed) == ({"b": None, "c": None}, set(), {})
-    group.members["d"] = group.members.pop("a")
+    assign(group, members={"d": group.members["a"]})
     before.rename("a", "d")
     assert (before.exempt, before.renamed) == ({"a", "d"}, {"d": "a"})
     assert before.described("d") == member("a")

@@ -9,6 +9,7 @@ import pytest
 from tests.udfs.group.group_script import T0, Script
 from udfs.group.batch.findings import MAX_DETAIL_LENGTH, stuck_found
 from udfs.group.batch.observed_findings import MAX_OBSERVATIONS
+from udfs.group.state.writing import assign
 from udfs.model.events import Observation
 
 
@@ -20,7 +21,7 @@ def test_the_timer_of_a_group_that_is_at_rest_runs_once() -> None:
     script = Script(stuck_after_ms=1_000)
     script.join(10, "a")
     script.run(20)
-    script.group.under_way_since = T0 + 20
+    assign(script.group, under_way_since=T0 + 20)
     assert script.run(5_000).findings() == []
     assert script.group.under_way_since is None
 

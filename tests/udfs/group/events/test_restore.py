@@ -8,6 +8,7 @@ import pytest
 from tests.udfs.group.group_script import T0, Script, assigned, restored
 from tests.udfs.group.kafka.test_cooperative_steps import logical_parts, pauses
 from udfs.group.format.snapshot import snapshot_of
+from udfs.group.state.writing import assign
 from udfs.model.events import AnyEvent, GroupSnapshot, MemberInfo, QueueRef
 
 COOPERATIVE = {"strategy": "cooperative-sticky", "leader": "a"}
@@ -84,6 +85,6 @@ def test_an_older_export_lacks_the_queues_that_wait() -> None:
 @pytest.mark.parametrize("revoked_at", [None, T0 + 2_000])
 def test_a_wait_without_a_beginning_has_none_after_an_export(revoked_at: int | None) -> None:
     source = within_a_cooperative_rebalance()
-    source.group.waiting_since = dict.fromkeys(source.group.waiting_since, revoked_at)
+    assign(source.group, waiting_since=dict.fromkeys(source.group.waiting_since, revoked_at))
     script = give_out(taken_in(source))
     assert script.rebalances[0].queue_pause_ms == (None if revoked_at is None else 6_000)

@@ -26,6 +26,7 @@ from udfs.group.state.queue_findings import (
     UnreadQueues,
 )
 from udfs.group.state.recorded_group import RecordedGroup
+from udfs.group.state.writing import assign
 from udfs.model.errors import StateVersionError
 from udfs.model.finding_names import FindingNames
 
@@ -84,8 +85,8 @@ def test_every_field_of_a_member_comes_back() -> None:
     assert member.subscriptions == ("t", "u")
     assert {name: getattr(member, name) for name in described} == described
     assert member.field_times == dict.fromkeys([name for name in DESCRIBED if not name.startswith("owned")], T0 + 10)
-    member.timeout_since, member.reported_at, member.own_joined_at = T0 + 30, T0 + 40, T0 + 5
-    script.group.members["client-1"] = member
+    member = msgspec.structs.replace(member, timeout_since=T0 + 30, reported_at=T0 + 40, own_joined_at=T0 + 5)
+    assign(script.group, members={"client-1": member})
     assert decode_group(encode_group(script.group)) == script.group
 
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from udfs.group.batch.sessions import GroupSessions
 from udfs.group.state.group import Group, Member, by_place, key_of, keys_of, queue_order
 from udfs.model.events import HeldQueue, QueueInfo, QueueRef
 
@@ -59,5 +60,5 @@ def test_a_member_forgets_what_it_reported_to_own_and_when_and_nothing_else() ->
         host="h",
         field_times={"owned": 1, "owned_generation": 1, "host": 1},
     )
-    member.forget_owned()
+    GroupSessions.forget_owned(member)
     assert (member.owned, member.owned_generation, member.host, member.field_times) == (None, None, "h", {"host": 1})

@@ -10,6 +10,7 @@ from tests.udfs.group.state.test_record_fold import current, folded, member, rec
 from udfs.group.state.epoch_outcome import merged
 from udfs.group.state.record_fold import fold
 from udfs.group.state.recorded_group import RecordedGroup
+from udfs.group.state.writing import assign
 from udfs.model.events import GroupRecord, TopicPartitions
 from udfs.model.journal import (
     MAX_MEMBER_EPOCHS,
@@ -125,10 +126,10 @@ def test_members_of_a_group_that_reconciles_have_what_they_hold_revoke_and_shall
         record(2, "member_current", member_id="left", epoch=2, state="stable"),
         record(3, "member_current", member_id="left", deleted=True),
     )
-    group.members["a"].owned = (*partitions("0"), *partitions("0 3", U_ID))
+    assign(group.members["a"], owned=(*partitions("0"), *partitions("0 3", U_ID)))
     held = [(AssignedQueues("orders", numbers),) for numbers in ((0, 3), (1,), (0, 2))]
     assert group.reconciling() == [ReconcilingMember("a", "i", "app", "/h", 1, "unrevoked", *held)]
-    group.incomplete = True
+    assign(group, incomplete=True)
     assert group.reconciling() is None
 
 
