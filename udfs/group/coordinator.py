@@ -388,6 +388,7 @@ class Coordinator:
 
     def _output(self) -> GroupOutput:
         context, group, output = self.context, self.context.group, self.context.output
+        context.note_number()
         for member in group.members.values():
             if member.by_heartbeats:
                 output.last_heartbeat[member.member_id] = context.last_heartbeat(member.member_id, self.clock - 1)

@@ -43,6 +43,7 @@ class GroupHistory(EventTimeView):
         super().__init__(group, facts, topics, config)
         self._computed_before = group.last_rebalance_at if group.computed_at is None else group.computed_at
         self._spans_at: int | None = None
+        self.number = group.number
 
     def begin_event_time(self, *, folds: bool = True) -> None:
         """Record the state before the first event of one event time; late events do not fold."""
@@ -50,7 +51,7 @@ class GroupHistory(EventTimeView):
 
     def write(self, at: int, body: Body) -> None:
         """Write one change of the group's history."""
-        assign(self.group, number=self.group.number + 1)
+        self.number += 1
         if isinstance(body, MemberReplaced) or (isinstance(body, QueuesReassigned) and body.origin == "computed"):
             assign(self.group, computed_at=None if at == self.group.last_rebalance_at else at)
         self.output.changes.append(
@@ -58,11 +59,15 @@ class GroupHistory(EventTimeView):
                 cluster=self.facts.cluster,
                 group_id=self.facts.group_id,
                 subject=None,
-                number=self.group.number,
+                number=self.number,
                 event_time=at,
                 body=body,
             )
         )
+
+    def note_number(self) -> None:
+        """Record how many changes were written."""
+        assign(self.group, number=self.number)
 
     def begin_spans(self, at: int) -> None:
         """Record how many changes were written before the spans with this timestamp, not counting earlier batches."""

@@ -112,7 +112,8 @@ class GroupSessions(GroupHistory):
 
     def note_heartbeat(self, member_id: str, at: int) -> None:
         """Record a heartbeat of a member that is tracked by heartbeats."""
-        entries(self.group.last_heartbeats).pop(member_id, None)
+        if member_id in self.group.last_heartbeats:
+            del entries(self.group.last_heartbeats)[member_id]
         last = self.applied_heartbeats.get(member_id)
         if last is None or at > last:
             self.applied_heartbeats[member_id] = at
@@ -142,7 +143,7 @@ class GroupSessions(GroupHistory):
         self.before.note_member(member.member_id)
         assign(member, joined_at=at, own_joined_at=own if own is not None and own < at else None, holds_since=at)
         entries(group.members)[member.member_id] = member
-        departed = entries(group.departed).pop(member.member_id, None)
+        departed = entries(group.departed).pop(member.member_id) if member.member_id in group.departed else None
         if departed is not None and not member.by_heartbeats:
             # A late heartbeat may show that it had not expired, unless it left since.
             is_expired = departed.left_reason == "expired" and departed.over_at <= departed.left_at
@@ -184,8 +185,9 @@ class GroupSessions(GroupHistory):
         member = entries(group.members).pop(member_id)
         last = self.last_heartbeat_or_none(member_id, at)
         self.applied_heartbeats.pop(member_id, None)
-        entries(group.last_heartbeats).pop(member_id, None)
-        entries(group.returned_after).pop(member_id, None)
+        for times in (group.last_heartbeats, group.returned_after):
+            if member_id in times:
+                del entries(times)[member_id]
         left_at = max(left_at, member.joined_at)
         self._end(at, closed(member, left_at, reason, last))
         self.forget_owned(member)  # a departed member owns nothing
@@ -277,9 +279,9 @@ class GroupSessions(GroupHistory):
     @staticmethod
     def forget_owned(member: Member) -> None:
         """Drop the owned queues that a member reported."""
-        assign(member, owned=None, owned_generation=None)
-        entries(member.field_times).pop("owned", None)
-        entries(member.field_times).pop("owned_generation", None)
+        if "owned" in member.field_times or "owned_generation" in member.field_times:
+            times = {name: at for name, at in member.field_times.items() if name not in ("owned", "owned_generation")}
+            assign(member, owned=None, owned_generation=None, field_times=times)
 
     def remember(self, departed: Departed) -> None:
         """Keep the description of a departed member; beyond the limit the oldest description is dropped."""

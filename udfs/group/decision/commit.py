@@ -291,7 +291,7 @@ def newest_reports(context: GroupContext, reported: Owners, own: int) -> Owners:
     for member_id, member in group.members.items():
         if member.reported_at is not None and member.reported_at > own:
             newer.append(member_id)
-        else:
+        elif member.reported_at is not None:
             assign(member, reported_at=None)
     if not newer:
         return reported

@@ -221,4 +221,6 @@ def note_holdings(context: GroupContext, changed: Iterable[Changed], at: int) ->
     for _, old, new in changed:
         members.update(set(old) ^ set(new) if len(old) > 1 or len(new) > 1 else old + new)
     for member_id in members & context.group.members.keys():
-        assign(context.group.members[member_id], holds_since=at)
+        member = context.group.members[member_id]
+        if member.holds_since != at:
+            assign(member, holds_since=at)

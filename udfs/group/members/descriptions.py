@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from operator import attrgetter
+from typing import Any
 
 import msgspec
 
@@ -28,22 +29,23 @@ def set_description(member: Member, reported: MemberFields, own: int) -> tuple[s
 
     Returns: the fields that changed; whether some were older than the stored ones and were ignored.
     """
-    changed: set[str] = set()
-    outdated = False
+    changed: dict[str, Any] = {}
+    times, outdated = entries(member.field_times), False
     for name, value in zip(FIELDS, _VALUES(reported), strict=True):
         if value is None:
             continue
         if name == "subscriptions":
             value = distinct(value)
         differs = value != getattr(member, name)
-        if own < member.field_times.get(name, own):
+        if own < times.get(name, own):
             outdated |= differs
             continue
-        entries(member.field_times)[name] = own
+        times[name] = own
         if differs:
-            assign(member, **{name: value})
-            changed.add(name)
-    return changed, outdated
+            changed[name] = value
+    if changed:
+        assign(member, **changed)
+    return set(changed), outdated
 
 
 def update_description(

@@ -6,7 +6,7 @@ Only the modules that the contract "Who writes a group's state" in ``pyproject.t
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
@@ -19,18 +19,19 @@ if TYPE_CHECKING:
 
     assign = replace
 else:
+    _set = msgspec.structs.force_setattr  # noqa: TID251
 
     def assign(part: msgspec.Struct, /, **values: Any) -> None:
         """Set fields of a group, or of a part of it, in place."""
-        for name, value in values.items():
-            msgspec.structs.force_setattr(part, name, value)  # noqa: TID251
+        for name in values:
+            _set(part, name, values[name])
 
 
 def entries(mapping: Mapping[_Key, _Value]) -> dict[_Key, _Value]:
     """Return a mapping of a group's state as what it is, to be changed in place."""
-    return cast("dict[_Key, _Value]", mapping)
+    return mapping  # type: ignore[return-value]
 
 
 def elements(sequence: Sequence[_Value]) -> list[_Value]:
     """Return a list of a group's state as what it is, to be changed in place."""
-    return cast("list[_Value]", sequence)
+    return sequence  # type: ignore[return-value]
