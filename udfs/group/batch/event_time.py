@@ -1,15 +1,12 @@
-"""Core: a group before the events with one timestamp, and the net changes they made. No I/O."""
+"""Core: a group before the events with one timestamp, and what these have noted so far. No I/O."""
 
 from __future__ import annotations
 
 import msgspec
 
 from udfs.group.state.group import Group, Member
-from udfs.group.state.view import GroupView, Settings
-from udfs.model.config import CoreConfig
-from udfs.model.group_api import GroupInput, GroupOutput, TopicsView
-from udfs.model.journal import MemberClosed, MemberReplaced, Trigger, TriggerKind
-from udfs.model.spans import QueuesReassigned
+from udfs.group.state.view import Settings
+from udfs.model.journal import MemberClosed, Trigger, TriggerKind
 
 # A change of a description -> the field that holds the value.
 DESCRIBED: dict[TriggerKind, str] = {
@@ -61,35 +58,3 @@ class BeforeEventTime:
     def described(self, member_id: str) -> Member | None:
         """Return a member's description before, under whichever id; None if it was not a member, or not touched."""
         return self.members.get(self.renamed.get(member_id, member_id)) or self.members.get(member_id)
-
-
-class EventTimeView(GroupView):
-    """One group during one batch, with the changes of this event time so far, for functions that change nothing.
-
-    Attributes:
-        output: The output of the batch.
-        before: The group before the events with this timestamp.
-        awaited_before: The generation that waited for topics when the batch began.
-    """
-
-    def __init__(self, group: Group, facts: GroupInput, topics: TopicsView, config: CoreConfig) -> None:
-        super().__init__(group, facts, topics, config)
-        self.output = GroupOutput()
-        self.before = BeforeEventTime(group)
-        self.awaited_before = group.awaited
-        self._first_change = 0  # the first change at this time, even if the group is deleted at it
-        self._earlier_spans: list[QueuesReassigned | MemberReplaced] | None = []
-
-    def computed_spans_of_now(self, at: int) -> list[QueuesReassigned | MemberReplaced] | None:
-        """Return the changes of computed spans at this time so far; None if some of them are in earlier batches.
-
-        A pending rebalance of an earlier time may have been decided in between; its changes do not count.
-        """
-        if self._earlier_spans is None:
-            return None
-        bodies = [change.body for change in self.output.changes[self._first_change :] if change.event_time == at]
-        return self._earlier_spans + [
-            body
-            for body in bodies
-            if isinstance(body, MemberReplaced) or (isinstance(body, QueuesReassigned) and body.origin == "computed")
-        ]

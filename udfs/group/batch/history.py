@@ -9,18 +9,19 @@ from typing import Any
 import msgspec
 
 from udfs.group.batch.episode_texts import episode_changed
-from udfs.group.batch.event_time import BeforeEventTime, EventTimeView
+from udfs.group.batch.event_time import BeforeEventTime
 from udfs.group.batch.findings import STUCK, Found, stuck_found
 from udfs.group.batch.recorded_row import with_epochs
 from udfs.group.state.episodes import Episode, Root
 from udfs.group.state.group import Group, GroupFinding, observed_by
 from udfs.group.state.queue_findings import CommitsBack, ExpiredCommits, Standstill, UnreadQueues
 from udfs.group.state.strategy_verdict import with_verdict
+from udfs.group.state.view import GroupView
 from udfs.group.state.writing import assign, entries
 from udfs.model.clients import client_of
 from udfs.model.config import CoreConfig
 from udfs.model.finding_names import NAMES, NamedMember
-from udfs.model.group_api import GroupInput, TopicsView
+from udfs.model.group_api import GroupInput, GroupOutput, TopicsView
 from udfs.model.ids import finding_id
 from udfs.model.journal import (
     UNDER_WAY,
@@ -36,11 +37,22 @@ from udfs.model.observations import QueueFall
 from udfs.model.spans import QueuesReassigned
 
 
-class GroupHistory(EventTimeView):
-    """One group during one batch, writing its journal."""
+class GroupHistory(GroupView):
+    """One group during one batch, writing its journal.
+
+    Attributes:
+        output: The output of the batch.
+        before: The group before the events with this timestamp, and what these have noted so far.
+        awaited_before: The generation that waited for topics when the batch began.
+    """
 
     def __init__(self, group: Group, facts: GroupInput, topics: TopicsView, config: CoreConfig) -> None:
         super().__init__(group, facts, topics, config)
+        self.output = GroupOutput()
+        self.before = BeforeEventTime(group)
+        self.awaited_before = group.awaited
+        self._first_change = 0  # the first change at this time, even if the group is deleted at it
+        self._earlier_spans: list[QueuesReassigned | MemberReplaced] | None = []
         self._computed_before = group.last_rebalance_at if group.computed_at is None else group.computed_at
         self._spans_at: int | None = None
         self.number = group.number
@@ -74,6 +86,20 @@ class GroupHistory(EventTimeView):
         if at != self._spans_at:
             self._spans_at, self._first_change = at, len(self.output.changes)
             self._earlier_spans = None if self._computed_before == at else []
+
+    def computed_spans_of_now(self, at: int) -> list[QueuesReassigned | MemberReplaced] | None:
+        """Return the changes of computed spans at this time so far; None if some of them are in earlier batches.
+
+        A pending rebalance of an earlier time may have been decided in between; its changes do not count.
+        """
+        if self._earlier_spans is None:
+            return None
+        bodies = [change.body for change in self.output.changes[self._first_change :] if change.event_time == at]
+        return self._earlier_spans + [
+            body
+            for body in bodies
+            if isinstance(body, MemberReplaced) or (isinstance(body, QueuesReassigned) and body.origin == "computed")
+        ]
 
     def note_earlier_spans(self, bodies: list[QueuesReassigned | MemberReplaced]) -> None:
         """Keep the changes of computed spans with this timestamp that earlier batches wrote."""

@@ -49,7 +49,9 @@ from udfs.model.spans import SpansWithdrawn
 def commit(context: GroupContext, result: RebalanceResult) -> None:
     """Apply a rebalance: write its row and the spans that change, update the group and its findings."""
     group, plan, row = context.group, result.plan, result.row
-    at = row.event_time
+    at, awaited = row.event_time, plan.awaited
+    if awaited is not None:
+        awaited = msgspec.structs.replace(awaited, again=context.computed_spans_of_now(awaited.since))
     end_audits(context, at)
     context.work += row.members_after + row.queues_after
     context.output.rebalances.append(row)
@@ -69,7 +71,7 @@ def commit(context: GroupContext, result: RebalanceResult) -> None:
     )
     _commit_owners(context, result)
     overtake_awaited(context, at)
-    if plan.awaited is None:
+    if awaited is None:
         forget_owned(context)
     is_comparable = plan.target.incomparable not in OF_LIBRARIES and plan.overtaken is None
     frequency = result.frequency
@@ -79,7 +81,7 @@ def commit(context: GroupContext, result: RebalanceResult) -> None:
         members_decided=row.members_after,
         counts={topic: len(infos) for topic, infos in plan.topic_queues.items()},
         topics_without_metadata=list(plan.guessed),
-        awaited=plan.awaited,
+        awaited=awaited,
         revoked_pending=list(plan.revoked_pending),
         waiting_since=dict(plan.waiting_since),
         converging=plan.converging,

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from udfs.group.batch.context import GroupContext
-from udfs.group.batch.event_time import DESCRIBED, EventTimeView
+from udfs.group.batch.event_time import DESCRIBED, BeforeEventTime
 from udfs.group.decision.commit_spans import settle_replaced
 from udfs.group.events.reported_assignment import take_reported_assignment
 from udfs.group.members.descriptions import uses_default_strategy
 from udfs.group.state.group import Member
+from udfs.group.state.view import GroupView
 from udfs.model.journal import Trigger, TriggerKind
 
 _DEPARTURES: tuple[TriggerKind, ...] = ("member_left", "member_gone", "session_expired")
@@ -19,7 +20,7 @@ def end_event_time(context: GroupContext, at: int) -> None:
     if pending is None and not context.before.members:
         context.before.folds = False
         return
-    causes = net_causes(context)
+    causes = net_causes(context, context.before)
     context.write_sessions(at)
     if pending is None:
         return
@@ -32,11 +33,11 @@ def end_event_time(context: GroupContext, at: int) -> None:
             take_reported_assignment(context, dict(pending.reported), at)
 
 
-def net_causes(view: EventTimeView) -> list[Trigger]:
+def net_causes(view: GroupView, before: BeforeEventTime) -> list[Trigger]:
     """Return the causes of this event time that its events leave, and what members describe otherwise after it."""
-    before, noted = view.before, view.before.causes
+    noted = before.causes
     departed = {cause.member_id: cause for cause in noted if cause.kind in _DEPARTURES}
-    causes = [cause for cause in noted if _is_left(view, cause, departed.get(cause.member_id))]
+    causes = [cause for cause in noted if _is_left(view, before, cause, departed.get(cause.member_id))]
     if not departed:  # nobody left and rejoined
         return causes
     joined = {cause.member_id: cause.event_id for cause in noted if cause.kind == "member_joined"}
@@ -53,9 +54,9 @@ def net_causes(view: EventTimeView) -> list[Trigger]:
     return causes
 
 
-def _is_left(view: EventTimeView, cause: Trigger, departure: Trigger | None) -> bool:
+def _is_left(view: GroupView, before: BeforeEventTime, cause: Trigger, departure: Trigger | None) -> bool:
     """Return whether a cause still holds after all events; ``departure``: the member's last one."""
-    before, kind, member_id = view.before, cause.kind, cause.member_id
+    kind, member_id = cause.kind, cause.member_id
     if member_id is None:
         if before.settings is None or kind not in ("strategy_changed", "settings_changed"):
             return True
@@ -76,7 +77,7 @@ def _is_left(view: EventTimeView, cause: Trigger, departure: Trigger | None) -> 
     return member_id in before.exempt or (was is not None and now is None and cause is departure)
 
 
-def _is_change(view: EventTimeView, was: Member, now: Member, kind: TriggerKind) -> bool:
+def _is_change(view: GroupView, was: Member, now: Member, kind: TriggerKind) -> bool:
     """Return whether a description changed in a way that is a cause of its own."""
     if getattr(was, DESCRIBED[kind]) == getattr(now, DESCRIBED[kind]):
         return False

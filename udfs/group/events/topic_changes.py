@@ -29,9 +29,7 @@ from udfs.group.state.view import GroupView
 from udfs.model.comparability import OF_LIBRARIES, TOPICS_UNKNOWN
 from udfs.model.events import QueueInfo, TopicQueues
 from udfs.model.group_api import DueEvent
-from udfs.model.journal import MemberReplaced
 from udfs.model.queues import shortened, spelled
-from udfs.model.spans import QueuesReassigned
 from udfs.strategies.problem import Problem
 
 # Evidence that metadata is newer than the current generation: the next generation has no queues missing from the
@@ -180,7 +178,6 @@ def compute_generation(
     reported: Owners | None,
     strategy: str | None,
     at: int,
-    again: list[QueuesReassigned | MemberReplaced] | None,
     previous: Owners | None = None,
     former: Mapping[str, str] | None = None,
     altered: Callable[[Problem], Problem] | None = None,
@@ -191,7 +188,6 @@ def compute_generation(
     does not name queues that its members are still to release, so nothing is computed until the topic has metadata.
 
     Args:
-        again: Changes of computed spans at this event time so far; None if unknown.
         previous: The owners that the strategy starts from; None for the current ones.
         former, altered: See ``compute_target_assignment``.
     Returns: the assignment, and the input for computing it again once its topics have metadata.
@@ -218,7 +214,6 @@ def compute_generation(
         assumes_queues=assumes_queues,
         before=group.computed,
         previous=(group.reported if group.has_reported else None) if previous is None else previous,
-        again=again,
     )
     if reported is None or (target.strategy == COOPERATIVE and any(topic not in topic_queues for topic in guessed)):
         existing = {queue for topic, infos in topic_queues.items() for queue in keys_of(infos, view.system, topic)}

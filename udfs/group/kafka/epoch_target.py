@@ -19,7 +19,6 @@ from udfs.group.assignment.target_assignment import (
     compute_target_assignment,
     current_owners,
 )
-from udfs.group.batch.event_time import EventTimeView
 from udfs.group.events.topic_changes import compute_generation
 from udfs.group.kafka.epoch_topics import EpochTopics
 from udfs.group.kafka.topic_lives import TopicLives
@@ -60,7 +59,7 @@ class EpochTarget(NamedTuple):
 
 
 def target_of_epoch(
-    view: EventTimeView,
+    view: GroupView,
     outcome: EpochOutcome,
     lives: TopicLives,
     topics: EpochTopics,
@@ -91,7 +90,7 @@ def target_of_epoch(
 
 
 def _computed(
-    view: EventTimeView, outcome: EpochOutcome, lives: TopicLives, topics: EpochTopics, reported: Owners
+    view: GroupView, outcome: EpochOutcome, lives: TopicLives, topics: EpochTopics, reported: Owners
 ) -> tuple[TargetAssignment, Awaited | None]:
     """Compute the target of an epoch from the previous one; return nothing if the coordinator computed none."""
     strategy = None if outcome.strategy is None else qualified_name(outcome.strategy, view.system)
@@ -109,7 +108,6 @@ def _computed(
         reported,
         strategy,
         outcome.at,
-        view.computed_spans_of_now(outcome.at),
         lives.owners(_held_before(outcome, lives)),
         former=outcome.former,
         altered=partial(_as_in_coordinator, outcome, lives, next(_orders(view, outcome))),

@@ -9,7 +9,6 @@ import msgspec
 from udfs.group.assignment.rebalance_plan import COOPERATIVE, RebalancePlan, queues_of
 from udfs.group.assignment.target_assignment import without_subscriptions
 from udfs.group.batch.context import GroupContext
-from udfs.group.batch.event_time import EventTimeView
 from udfs.group.batch.findings import reported_late
 from udfs.group.batch.phases import phases_of
 from udfs.group.decision.commit import (
@@ -126,7 +125,7 @@ def _take_new_generation(
 
 
 def _plan(
-    view: EventTimeView,
+    view: GroupView,
     snapshot: GroupSnapshot,
     topics: GenerationTopics,
     causes: Causes,
@@ -153,7 +152,6 @@ def _plan(
             reported,
             snapshot.strategy or None,
             at,
-            view.computed_spans_of_now(at),
         )
     phases = phases_of(view, snapshot, causes.began_at, at)
     pause = None if phases.began_at is None else at - phases.began_at
