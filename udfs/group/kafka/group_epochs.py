@@ -8,8 +8,9 @@ waits for a while until metadata has shown their names.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import pairwise
+from types import MappingProxyType
 from typing import Final
 
 import msgspec
@@ -42,6 +43,7 @@ from udfs.group.state.record_fold import (
     note_overtaken,
     note_step,
     note_whole,
+    record_order,
 )
 from udfs.group.state.recorded_group import AWAY, RecordedGroup, RecordedMember
 from udfs.group.state.state_machine import GroupKind
@@ -87,9 +89,10 @@ def _apply_records(context: GroupContext, records: Sequence[tuple[GroupRecord, s
         decided = context.group.generation
         note_converted(recorded, decided)
         epochs = [epoch for epoch in epochs if epoch > decided]
+    last = _last_descriptions(records)
     if epochs and recorded.is_open:
         _resume(context, recorded, at)
-        _finish(context, recorded, event_id, at, epochs[0])
+        _finish(context, recorded, event_id, at, epochs[0], last)
     touched = {record.member_id for record, _ in records}
     owned = recorded.owned(touched if len(epochs) <= 1 else None)
     infos = _infos(recorded) if len(epochs) > 1 else ()
@@ -98,6 +101,7 @@ def _apply_records(context: GroupContext, records: Sequence[tuple[GroupRecord, s
     if assigned != recorded.assignment_epoch == recorded.epoch:
         _resume(context, recorded, at)
     _describe(context, recorded, at, at)
+    describe(context, [last[member_id] for member_id in sorted(last)], at)
     _note_departures(context, recorded, folded, at)
     if epochs and recorded.continued is None:
         begin_epoch(recorded, at)
@@ -145,6 +149,18 @@ def _describe(context: GroupContext, recorded: RecordedGroup, since: int, at: in
     """Show the descriptions recorded since a time, of members that an epoch has shown."""
     news = [member_id for member_id, member in recorded.present.items() if (member.described_at or 0) >= since]
     describe(context, [_info(recorded, member_id, recorded.present[member_id]) for member_id in news], at)
+
+
+def _last_descriptions(records: Sequence[tuple[GroupRecord, str]]) -> dict[str, MemberInfo]:
+    """Return how dynamic members were described anew in the millisecond in which they departed."""
+    last: dict[str, tuple[MemberInfo | None, bool]] = {}
+    for record, _ in sorted(records, key=lambda pair: (pair[0].offset or 0, record_order(pair[0]), pair[1])):
+        if record.record == "member" and record.member_id is not None:
+            described = last.get(record.member_id, (None, False))[0] if record.deleted else record.member
+            last[record.member_id] = described, record.deleted
+    return {
+        member_id: info for member_id, (info, is_gone) in last.items() if is_gone and info and info.instance_id is None
+    }
 
 
 def _last_with_names(view: GroupView, recorded: RecordedGroup, outcomes: Sequence[EpochOutcome], at: int) -> int:
@@ -236,7 +252,14 @@ def _resume(context: GroupContext, recorded: RecordedGroup, at: int) -> None:
         recorded.resume_epoch(_infos(recorded), counts)
 
 
-def _finish(view: GroupView, recorded: RecordedGroup, event_id: str, at: int, overtaken: int | None = None) -> None:
+def _finish(
+    view: GroupView,
+    recorded: RecordedGroup,
+    event_id: str,
+    at: int,
+    overtaken: int | None = None,
+    last: Mapping[str, MemberInfo] = MappingProxyType({}),
+) -> None:
     """Record the outcome of the newest epoch."""
     if recorded.incomplete:
         if overtaken is not None:
@@ -254,7 +277,7 @@ def _finish(view: GroupView, recorded: RecordedGroup, event_id: str, at: int, ov
         assigned_at=recorded.assignment_at if has_target and recorded.began_at is not None else None,
         overtaken=overtaken,
         strategy=recorded.strategy(),
-        members=_infos(recorded),
+        members=_infos(recorded, last),
         described=all(member.info is not None for member in recorded.present.values()),
         owned=recorded.owned(),
         steps=list(recorded.steps),
@@ -324,13 +347,15 @@ def _finish_at_once(
     note_overtaken(recorded, outcome)
 
 
-def _infos(recorded: RecordedGroup) -> tuple[MemberInfo, ...]:
-    return tuple(_info(recorded, member_id, member) for member_id, member in recorded.present.items())
+def _infos(recorded: RecordedGroup, last: Mapping[str, MemberInfo] = MappingProxyType({})) -> tuple[MemberInfo, ...]:
+    return tuple(_info(recorded, name, member, last.get(name)) for name, member in recorded.present.items())
 
 
-def _info(recorded: RecordedGroup, member_id: str, member: RecordedMember) -> MemberInfo:
-    """Return a member as a snapshot describes it."""
-    info = member.info
+def _info(
+    recorded: RecordedGroup, member_id: str, member: RecordedMember, last: MemberInfo | None = None
+) -> MemberInfo:
+    """Return a member as a snapshot describes it; ``last``: how it was described as it departed."""
+    info = last or member.info
     if info is None:
         # It has had no description since the group has been followed.
         return MemberInfo(member_id=member_id, joined_at=member.joined_at)

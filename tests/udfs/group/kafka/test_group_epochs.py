@@ -6,6 +6,7 @@ import random
 from collections.abc import Iterator
 
 import msgspec
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -192,6 +193,22 @@ def history(dice: random.Random) -> Iterator[list[tuple[str, dict[str, object]]]
             step.append(("current", {"member": name, "epoch": target_epoch, "owned": " ".join(free), "state": state}))
         if step:
             yield step
+
+
+@pytest.mark.parametrize("is_decided", [True, False])
+def test_a_member_that_is_described_anew_as_it_departs_is_shown_so(is_decided: bool) -> None:
+    script = RecordScript(has_offsets=True)
+    script.member(10, "a", host="h0")
+    script.epoch(10, 1)
+    if is_decided:
+        script.target(10, 1, {"a": "0 1 2 3"})
+        script.current(10, "a", 1, "0 1 2 3")
+    script.member(20, "a", host="h1")
+    script.delete_member(20, "a")
+    script.epoch(20, 2)
+    script.run(100_000)
+    assert [row.generation for row in script.rebalances] == [1, 2]
+    assert script.group.departed["a"].member.host == "h1"
 
 
 def play(script: RecordScript, steps: list[tuple[int, list[tuple[str, dict[str, object]]]]]) -> None:
