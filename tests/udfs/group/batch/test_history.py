@@ -22,6 +22,7 @@ def test_changes_are_numbered_within_the_groups_history() -> None:
     group_history.write(T0, GroupRemoved())
     group_history.write(T0 + 1, GroupRemoved())
     assert [change.number for change in group_history.output.changes] == [8, 9]
+    group_history.note_number()
     assert group_history.group.number == 9
 
 
