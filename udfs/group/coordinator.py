@@ -52,13 +52,7 @@ from udfs.group.events.topic_changes import change_topic, learn_topic
 from udfs.group.format.snapshot import snapshot_of
 from udfs.group.format.state_format import decode_group, encode_group
 from udfs.group.kafka.deleted_topics import note_deleted_commits
-from udfs.group.kafka.group_epochs import (
-    apply_records,
-    become_classic,
-    decide_waiting,
-    described_in,
-    has_record_of_group,
-)
+from udfs.group.kafka.group_epochs import apply_records, decide_waiting, described_in, has_record_of_group, to_classic
 from udfs.group.kafka.polled_generations import counted_generation
 from udfs.group.kafka.reported_generations import take_generation, update_existing
 from udfs.group.members.static_members import under_present_ids
@@ -312,7 +306,7 @@ class Coordinator:
         context.applied(at)
         if has_record_of_group(self.records, deleted=True):
             records, self.records = self.records, []
-            if become_classic(context, records, snapshot, at):
+            if to_classic(context, records, snapshot, at):
                 return False
         if meaning is Meaning.LISTED:
             mark_not_followed(context, snapshot, at)

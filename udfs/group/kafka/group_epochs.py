@@ -212,7 +212,7 @@ def described_in(records: Sequence[DueEvent]) -> set[str]:
     return {record.member_id for record in found if record.record == "member" and record.member and record.member_id}
 
 
-def become_classic(context: GroupContext, records: Sequence[DueEvent], snapshot: GroupSnapshot, at: int) -> bool:
+def to_classic(context: GroupContext, records: Sequence[DueEvent], snapshot: GroupSnapshot, at: int) -> bool:
     """Convert a group to a classic group as of the record that replaces its others; its history continues.
 
     If its generation is the last epoch, this is not a rebalance: the next generation shows the departure of a member
