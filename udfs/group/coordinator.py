@@ -394,8 +394,7 @@ class Coordinator:
                 output.last_heartbeat[member.member_id] = context.last_heartbeat(member.member_id, self.clock - 1)
                 output.session_timeouts_ms[member.member_id] = context.timeout_of(member)
         timer = next_timer(context)
-        output.topics = context.topics_of_interest()
-        output.work = context.work
+        output.topics, output.work = context.topics_of_interest(), context.work
         output.last_applied_ms = context.late_before()
         output.wake_at = None if timer is None else timer.at
         return output
