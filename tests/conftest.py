@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from tests.job.commands import ManyRuns
+    from tests.simulation.core_run import CoreRun
+    from tests.simulation.given_tables import GivenTables
 
 # No example has a time limit: how long one takes on busy cores says nothing of the code.
 hypothesis.settings.register_profile("without-deadlines", deadline=None)
@@ -52,6 +54,23 @@ def story_tables(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     written = sorted(root.rglob("*"))
     yield root
     assert sorted(root.rglob("*")) == written, "a test changed the tables that all tests of its process read"
+
+
+@pytest.fixture(scope="session")
+def day() -> CoreRun:
+    """The run of the recorded day, played once."""
+    from tests.simulation.core_run import CoreRun
+    from tests.simulation.recorded_day import RULES, batches, play
+
+    return play(CoreRun(RULES), batches())
+
+
+@pytest.fixture(scope="session")
+def day_tables(day: CoreRun) -> GivenTables:
+    """The tables of the recorded day."""
+    from tests.simulation.given_tables import GivenTables
+
+    return GivenTables.of(day)
 
 
 @pytest.fixture(scope="session")

@@ -55,7 +55,12 @@ _SCOPES = {
     ),
     "job": ("tests/crash/test_leftovers.py", "tests/job/"),
     "browser": ("tests/browser/",),
-    "day": ("tests/simulation/test_flapping.py", "tests/simulation/test_recorded_day.py"),
+    "day": (
+        "tests/simulation/test_flapping.py",
+        "tests/simulation/test_recorded_day.py",
+        "tests/streaming/history/test_identity.py",
+        "tests/streaming/history/test_reported_policies.py",
+    ),
 }
 # Longest first: what comes last is waited for by all processes but one.
 _FIRST = (

@@ -13,9 +13,8 @@ from tests.core_config import core_config
 from tests.model.check import one_batch
 from tests.model.core_tables import run_core
 from tests.model.histories import FEATURES, history
-from tests.simulation.core_run import CoreRun
 from tests.simulation.given_tables import GivenTables
-from tests.simulation.recorded_day import RULES, batches, play
+from tests.simulation.recorded_day import RULES
 from udfs.group.replay.replay import History, replay
 from udfs.model.config import CoreConfig
 
@@ -28,12 +27,6 @@ _NOT_RECORDED_OF_MEMBERS = frozenset(("assignments", "cooperative", "deletes", "
 # Of groups of a coordinator also: members' own reports and events of members that no generation had; deletions.
 _NOT_RECORDED_OF_COORDINATORS = frozenset(("deletes", "reports", "unknown"))
 QUICK, SLOW = 120, 4_000
-
-
-@pytest.fixture(scope="module")
-def day_tables() -> GivenTables:
-    """Return the tables of the recorded day."""
-    return GivenTables.of(play(CoreRun(RULES), batches()))
 
 
 def groups_of(tables: GivenTables) -> list[tuple[str, str]]:

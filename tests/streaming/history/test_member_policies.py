@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -27,7 +28,7 @@ from tests.streaming.history.test_identity import groups_of
 from tests.streaming.history.test_policies import decided as figures
 from udfs.group.replay.member_policies import Lived, MemberPolicy, lived
 from udfs.group.replay.policy import decided
-from udfs.group.replay.replay import replay
+from udfs.group.replay.replay import History, Replayed, replay
 from udfs.group.replay.stays import Stay, stays_of, with_stays
 from udfs.group.what_if.planned_change import new_id
 
@@ -56,10 +57,12 @@ LONG_MS = 31_000  # longer than any timeout of a random history
 
 
 class Past(NamedTuple):
-    """A group, its rows, and the events that made it."""
+    """A group, its rows, the events that made it, its history and what is decided of that."""
 
     rows: GroupRows
     events: list[Event]
+    found: History
+    as_recorded: Replayed
 
     @property
     def sessions(self) -> list[Row]:
@@ -77,8 +80,10 @@ class Past(NamedTuple):
 Change = Callable[[Past], list[Event]]
 
 
-def pasts(seed: int, also_left_out: frozenset[str] = frozenset()) -> Iterable[tuple[Past, Conditions]]:
-    """Yield the groups of a random history, without departures of members that were not there."""
+@functools.lru_cache(2 * QUICK)
+def pasts(seed: int, also_left_out: frozenset[str] = frozenset()) -> list[tuple[Past, Conditions]]:
+    """Return the groups of a random history, without departures of members that were not there."""
+    found: list[tuple[Past, Conditions]] = []
     made = history(seed, frozenset(FEATURES) - _LEFT_OUT - also_left_out)
     (batch,) = one_batch(made)
     tables = GivenTables.of(run_core([batch], made.how))
@@ -99,7 +104,10 @@ def pasts(seed: int, also_left_out: frozenset[str] = frozenset()) -> Iterable[tu
         if rows.rebalances[0]["generation_source"] == "counted" and not (
             rows.system == "kafka" and made.features & _LEFT_OUT_OF_KAFKA
         ):
-            yield Past(rows, [event for event in kept if event["cluster"] == cluster]), made.how
+            past = found_history(rows, core_config().settle_ms).history
+            events = [event for event in kept if event["cluster"] == cluster]
+            found.append((Past(rows, events, past, replay(past, core_config())), made.how))
+    return found
 
 
 def check(seed: int, text: str, change: Change, **rules: Any) -> Counter[str]:
@@ -116,14 +124,11 @@ def check(seed: int, text: str, change: Change, **rules: Any) -> Counter[str]:
             continue  # Kafka's is about empty groups, see below
         run = CoreRun(core_config(**{"shards": how.shards, "settle_ms": how.settle_ms, **rules}))
         expected = decided_of(run, change(past), rows)
-        config = core_config()
-        found = found_history(rows, config.settle_ms).history
-        end = found.events[-1].event.event_time - rules.get("settle_ms", 0)
-        as_recorded = replay(found, config)
-        again = decided(policy, found, as_recorded, config)
+        end = past.found.events[-1].event.event_time - rules.get("settle_ms", 0)
+        again = decided(policy, past.found, past.as_recorded, core_config())
         within = [[row for row in side if row.event_time <= end] for side in (again.replayed.rebalances, expected)]
         assert figures(within[0]) == figures(within[1]), (seed, rows.cluster, rows.group_id, text)
-        done["differs"] += figures(again.replayed.rebalances) != figures(as_recorded.rebalances)
+        done["differs"] += figures(again.replayed.rebalances) != figures(past.as_recorded.rebalances)
         if again.lived is not None:
             done.update({name: getattr(again.lived, name) for name in ("undone", "later", "kills")})
     return done
@@ -199,14 +204,13 @@ def one_less(past: Past) -> list[Event]:
 
 
 SAME: Change = lambda past: past.events  # noqa: E731
-LAWS: dict[str, tuple[str, Change, dict[str, Any], str]] = {
-    "timeout": ("session_timeout=31s", longer, {}, "undone"),
-    "later": ("session_timeout=31s", longer, {}, "later"),
-    "graceful": ("graceful", leaving, {}, "kills"),
-    "static": ("static+session_timeout=31s", static, {}, "undone"),
-    "more": ("members=+2", two_more, {}, "differs"),
-    "fewer": ("members=-1", one_less, {}, "differs"),
-    "delay": ("join_delay=2s", SAME, {"settle_ms": 2_000}, "differs"),
+LAWS: dict[str, tuple[str, Change, dict[str, Any], tuple[str, ...]]] = {
+    "timeout": ("session_timeout=31s", longer, {}, ("undone", "later")),
+    "graceful": ("graceful", leaving, {}, ("kills",)),
+    "static": ("static+session_timeout=31s", static, {}, ("undone",)),
+    "more": ("members=+2", two_more, {}, ("differs",)),
+    "fewer": ("members=-1", one_less, {}, ("differs",)),
+    "delay": ("join_delay=2s", SAME, {"settle_ms": 2_000}, ("differs",)),
 }
 
 
@@ -214,7 +218,7 @@ LAWS: dict[str, tuple[str, Change, dict[str, Any], str]] = {
 def test_a_policy_about_members_is_what_the_core_decides_of_them(law: str) -> None:
     text, change, rules, what = LAWS[law]
     done = sum((check(seed, text, change, **rules) for seed in range(QUICK)), Counter())
-    assert done[what] > 3
+    assert min(done[name] for name in what) > 3
 
 
 @pytest.mark.slow
@@ -223,7 +227,7 @@ def test_a_policy_about_members_is_what_the_core_decides_of_them(law: str) -> No
 def test_very_many_policies_about_members_are_what_the_core_decides_of_them(law: str) -> None:
     text, change, rules, what = LAWS[law]
     done = sum((check(seed, text, change, **rules) for seed in range(QUICK, SLOW)), Counter())
-    assert done[what] > 100
+    assert min(done[name] for name in what) > 100
 
 
 def stay(member_id: str, since: int, until: int | None = None, how: Any = "left", **fields: Any) -> Stay:
@@ -304,9 +308,8 @@ def test_what_members_did_is_decided_as_it_was() -> None:
     compared = 0
     for seed in range(QUICK):
         for past, _ in pasts(seed):
-            found = found_history(past.rows, 0).history
-            as_recorded = replay(found, core_config())
-            again = replay(with_stays(found, stays_of(found, as_recorded.changes)), core_config())
-            assert figures(again.rebalances) == figures(as_recorded.rebalances), (seed, past.rows.group_id)
+            lived = with_stays(past.found, stays_of(past.found, past.as_recorded.changes))
+            again = replay(lived, core_config())
+            assert figures(again.rebalances) == figures(past.as_recorded.rebalances), (seed, past.rows.group_id)
             compared += len(again.rebalances)
     assert compared > 200

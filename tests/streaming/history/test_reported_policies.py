@@ -6,6 +6,7 @@ it; a coordinator that assigns likewise would have reported it. What the tables 
 
 from __future__ import annotations
 
+import functools
 import random
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
@@ -28,7 +29,6 @@ from tests.simulation.core_run import rows_of
 from tests.simulation.given_tables import GivenTables
 from tests.simulation.recorded_day import RULES
 from tests.streaming.history.test_identity import _NOT_RECORDED, _NOT_RECORDED_OF_COORDINATORS, groups_of
-from tests.streaming.history.test_identity import day_tables as day_tables
 from udfs.group.replay.decided_generations import Generation
 from udfs.group.replay.recorded_generations import DIFFERS
 from udfs.group.replay.replay import History, Replayed, replay
@@ -175,6 +175,23 @@ def reported(rows: GroupRows, config: Any) -> ReportedPast:
     return ReportedPast(history, replay(history, config), config)
 
 
+class Seen(NamedTuple):
+    """The world of a seed, the rows of its group, and what is decided of either."""
+
+    made: World
+    rows: GroupRows
+    past: ReportedPast
+    decided: Replayed
+
+
+@functools.lru_cache(QUICK)
+def seen(seed: int) -> Seen:
+    """Return the world of a seed, once for all policies."""
+    made = world(seed)
+    rows = tables_of(made)
+    return Seen(made, rows, reported(rows, core_config()), decided(made))
+
+
 def figures(generations: Sequence[Any], end: int) -> list[tuple[Any, ...]]:
     names = ("event_time", "members_before", "members_after", "idle_members", "spread", "queues_moved")
     return [
@@ -284,21 +301,20 @@ POLICIES: dict[str, Callable[[World], World]] = {
 
 def check(seed: int, text: str, change: Callable[[World], World]) -> bool:
     """Check the law; return whether the policy changed anything."""
-    made = world(seed)
-    rows = tables_of(made)
+    made, rows, past, lived = seen(seed)
     try:
         policy = policy_of(text, rows)
     except NotFoundError:
         return False
     end = rows.rebalances[-1]["event_time"]
-    generations, _ = reported(rows, core_config()).under(policy)
+    generations, _ = past.under(policy)
     expected = decided(change(made))
     assert figures(generations, end) == figures(expected.rebalances, end), (seed, text)
     owners = owners_by_time(expected)
     for generation in generations:
         if generation.event_time <= end:
             assert plain(generation) == owners[generation.event_time], (seed, text, generation.event_time)
-    return figures(generations, end) != figures(decided(made).rebalances, end)
+    return figures(generations, end) != figures(lived.rebalances, end)
 
 
 def plain(generation: Generation) -> dict[Any, str]:
@@ -374,7 +390,7 @@ def test_what_stands_still_and_how_many_generations_it_takes_depend_on_the_proto
 def test_without_a_policy_the_core_decides_what_a_coordinator_reported() -> None:
     same = 0
     for seed in range(QUICK):
-        decisions = reported(tables_of(world(seed)), core_config()).as_recorded()
+        decisions = seen(seed).past.as_recorded()
         assert [decision for decision in decisions if decision.reason is not None] == [], seed
         same += len(decisions)
     assert same > 500
