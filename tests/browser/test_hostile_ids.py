@@ -10,13 +10,13 @@ import pytest
 from playwright.sync_api import Page
 
 from streaming.terminal.escape import printable
-from tests.browser.day_tables import HOSTILE
+from tests.dashboard.hostile import HOSTILE, KINDS
 
 LISTINGS = ("/?sort=cluster", "/rebalances?since=0", "/findings", "/members", "/rejected-events")
 SCRIPTS = ["/static/theme.js", "/static/vendor/htmx.min.js", "/static/pages.js"]
 # Ids share an open page, taken at equal distances so that each batch has all kinds. The first batch has the clusters.
 BATCHES = 10
-# It takes a second to draw the pages of one id. Every id is in the listings; `make soak` opens the pages of each.
+# It takes a second to draw the pages of one id. Every id is in the listings; `make soak` opens the pages of each kind.
 SAMPLE = (0,)
 # Opens pages inside an open one: their elements live in it, their charts and timelines are drawn. Returns of each page
 # its status, scripts, elements that are none of ours, heading, and ids that are shown.
@@ -104,7 +104,7 @@ def test_listings_escape_hostile_ids(page: Page, hostile_url: str, path: str) ->
     "first", [batch if batch in SAMPLE else pytest.param(batch, marks=pytest.mark.slow) for batch in range(BATCHES)]
 )
 def test_each_page_of_an_id_is_whole(page: Page, hostile_url: str, first: int) -> None:
-    numbers = range(first, len(HOSTILE), BATCHES)
+    numbers = range(first, len(KINDS), BATCHES)
     answer = page.goto(hostile_url + own_pages(first)[0])
     assert answer is not None
     assert answer.status == 200
@@ -138,7 +138,7 @@ def open_all(page: Page, paths: list[str]) -> dict[str, Any]:
 
 def test_the_routes_of_burrow_answer_each_id_as_json(page: Page, hostile_url: str) -> None:
     # A browser takes "." and ".." for steps in a path.
-    reachable = [number for number, name in enumerate(HOSTILE) if name not in (".", "..") and cluster_of(number) == "c"]
+    reachable = [number for number, name in enumerate(KINDS) if name not in (".", "..") and cluster_of(number) == "c"]
     page.goto(f"{hostile_url}/questions")
     # One route reads the ids of all three.
     for suffix, asked in (("/status", reachable), ("/lag", reachable[::10]), ("", reachable[::10])):

@@ -99,8 +99,9 @@ _PLAIN = (
 )
 
 _ALL = (*_MARKUP, *_QUOTES, *_FORMULAS, *_CONTROLS, *_DIRECTIONS, *_ANSI, *_PATHS, *_SCRIPTS, *_LONG, *_PLAIN)
-_FIRST = tuple(dict.fromkeys(_ALL))
+# Each is of a kind of its own. The others fill pages of listings: markup with a number.
+KINDS: tuple[str, ...] = tuple(dict.fromkeys(_ALL))
 HOSTILE: tuple[str, ...] = (
-    *_FIRST,
-    *(f"{_MARKUP[number % len(_MARKUP)]}{number}" for number in range(200 - len(_FIRST))),
+    *KINDS,
+    *(f"{_MARKUP[number % len(_MARKUP)]}{number}" for number in range(200 - len(KINDS))),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -94,13 +94,23 @@ _NO_PLACES = [
 ]
 
 
-@pytest.mark.parametrize(("place", "problem"), _NO_PLACES, ids=lambda value: value.split(" ")[0])
-@pytest.mark.parametrize("command", [*_OF_STORES, *_LOCAL], ids=" ".join)
+_WITH_A_KEY = _NO_PLACES[-1]
+
+
+def _commands_and_places() -> Iterator[tuple[list[str], str, str]]:
+    """Yield each command with the key and with another place, and each place with a command of either kind."""
+    for number, command in enumerate([*_OF_STORES, *_LOCAL]):
+        yield command, *_WITH_A_KEY
+        yield command, *_NO_PLACES[number % 12]
+    for place in _NO_PLACES[:-1]:
+        yield _OF_STORES[0], *place
+        yield _LOCAL[0], *place
+
+
+@pytest.mark.parametrize(("command", "place", "problem"), list(_commands_and_places()))
 def test_an_invalid_place_is_refused_by_name_and_creates_no_folder(
     command: list[str], place: str, problem: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if place.startswith("kafka:") and command == [*_COLLECT, "--out"]:
-        return
     monkeypatch.chdir(tmp_path)
     refused = _run(command, place)
     assert problem in refused

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from streaming.machine import atomic_file
 from streaming.machine.atomic_file import write_atomically
+from tests.kit.own_view import patch_in
 
 
 def test_a_reader_has_the_old_content_until_the_new_one_is_whole(
@@ -17,7 +19,8 @@ def test_a_reader_has_the_old_content_until_the_new_one_is_whole(
     write_atomically(file, b"old")
 
     def read_before(hidden: Path, target: Path) -> Path:
-        read.extend([file.read_bytes(), hidden.read_bytes()])
+        if target == file:
+            read.extend([file.read_bytes(), hidden.read_bytes()])
         return replace(hidden, target)
 
     monkeypatch.setattr(Path, "replace", read_before)
@@ -36,10 +39,11 @@ def test_content_is_on_the_disk_before_it_has_its_name_and_the_name_afterwards(
         fsync(descriptor)
 
     def noted_replace(hidden: Path, target: Path) -> Path:
-        steps.append("renamed")
+        if target.parent == tmp_path:
+            steps.append("renamed")
         return replace(hidden, target)
 
-    monkeypatch.setattr(os, "fsync", noted_fsync)
+    patch_in(monkeypatch, atomic_file, "os", fsync=noted_fsync)
     monkeypatch.setattr(Path, "replace", noted_replace)
     write_atomically(tmp_path / ".mark", b"x")
     assert steps == [".mark.tmp", "renamed", tmp_path.name]
@@ -52,7 +56,7 @@ def test_a_failed_write_leaves_only_the_old_file(tmp_path: Path, monkeypatch: py
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patched:
-        patched.setattr(os, "fsync", full)
+        patch_in(patched, atomic_file, "os", fsync=full)
         with pytest.raises(OSError, match="No space"):
             write_atomically(tmp_path / "mark", b"new")
     assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("mark", b"old")]
@@ -66,7 +70,7 @@ def test_a_folder_that_cannot_be_synced_is_no_failure(tmp_path: Path, monkeypatc
             raise OSError(22, "Invalid argument")
         fsync(descriptor)
 
-    monkeypatch.setattr(os, "fsync", refuse_folders)
+    patch_in(monkeypatch, atomic_file, "os", fsync=refuse_folders)
     write_atomically(tmp_path / "mark", b"x")
     assert (tmp_path / "mark").read_bytes() == b"x"
 

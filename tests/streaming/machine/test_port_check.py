@@ -6,8 +6,10 @@ import socket
 
 import pytest
 
+from streaming.machine import port_check
 from streaming.machine.port_check import remedy_by, require_reachable
 from streaming.setup.errors import SetupError
+from tests.kit.own_view import patch_in
 from tests.kit.processes import free_port
 
 
@@ -23,7 +25,7 @@ def test_an_address_of_version_6_is_in_brackets(monkeypatch: pytest.MonkeyPatch)
         tried.append(address)
         return socket.socket()
 
-    monkeypatch.setattr(socket, "create_connection", connect)
+    patch_in(monkeypatch, port_check, "socket", create_connection=connect)
     require_reachable(["[::1]:9876", "b:1"], what="x", remedy="y")
     assert tried == [("::1", 9876)]
 

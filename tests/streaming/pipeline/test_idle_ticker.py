@@ -12,6 +12,7 @@ from streaming.pipeline import idle_ticker
 from streaming.pipeline.idle_ticker import IdleTicker
 from streaming.settings.model import load
 from streaming.spark.checkpoint import ControlFolder
+from tests.kit.own_view import patch_in
 
 
 class Clocks:
@@ -19,7 +20,7 @@ class Clocks:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.since_start_s, self.now_ms = 100.0, 1_767_225_600_000
-        monkeypatch.setattr(idle_ticker.time, "monotonic", lambda: self.since_start_s)
+        patch_in(monkeypatch, idle_ticker, "time", monotonic=lambda: self.since_start_s)
         monkeypatch.setattr(idle_ticker, "now_ms", lambda: self.now_ms)
 
     def advance(self, seconds: float) -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from streaming.setup import virtualenv
 from streaming.setup.errors import SetupError
+from tests.kit.own_view import patch_in
 
 PIP_STEPS = ["requirements/build.lock", "requirements/dev.lock", "."]
 
@@ -28,7 +29,7 @@ def project(tmp_path, monkeypatch):
 class Project:
     def __init__(self, root, monkeypatch):
         self.root, self.monkeypatch, self.ran, self.exit_code = root, monkeypatch, [], 0
-        monkeypatch.setattr(subprocess, "run", self.run)
+        patch_in(monkeypatch, virtualenv, "subprocess", run=self.run)
 
     def run(self, command, **_):
         if "venv" in command:
@@ -91,14 +92,14 @@ def test_a_python_that_makes_no_environment_leaves_no_half_of_one(project):
 
 def test_a_disk_that_is_too_small_is_named_before_anything_is_made(project, monkeypatch):
     free = type("Usage", (), {"free": 1_999_999_999})
-    monkeypatch.setattr(virtualenv.shutil, "disk_usage", lambda _: free)
+    patch_in(monkeypatch, virtualenv, "shutil", disk_usage=lambda _: free)
     with pytest.raises(SetupError, match=rf"too little space in {project.root}: 2.0 GB are free, 2 are needed"):
         project.make()
     assert project.ran == []
 
 
 def test_a_folder_that_cannot_be_written_is_named_before_anything_is_made(project, monkeypatch):
-    monkeypatch.setattr(virtualenv.os, "access", lambda *_: False)
+    patch_in(monkeypatch, virtualenv, "os", access=lambda *_: False)
     with pytest.raises(SetupError, match="is not writable for this user"):
         project.make()
     assert project.ran == []

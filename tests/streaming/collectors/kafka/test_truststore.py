@@ -12,6 +12,7 @@ from streaming.collectors.kafka.options import KafkaOptions
 from streaming.collectors.kafka.truststore import certificates_of
 from streaming.setup.errors import SetupError
 from streaming.setup.java import JavaInstallation, find_java
+from tests.kit.own_view import patch_in
 
 
 def options(**properties: str) -> KafkaOptions:
@@ -50,7 +51,7 @@ def test_the_password_is_no_argument_of_the_program_that_reads_the_store(monkeyp
             command, 0, stdout=f"Alias a\n{certificate}\nAlias b\n{certificate}\n", stderr=""
         )
 
-    monkeypatch.setattr(subprocess, "run", run)
+    patch_in(monkeypatch, truststore, "subprocess", run=run)
     monkeypatch.setattr(truststore, "find_java", lambda: JavaInstallation(Path("/java"), Path("/java/bin/java"), 17))
     assert certificates_of("/store", "hush").count("-----BEGIN CERTIFICATE-----") == 2
     [(command, environment)] = given
@@ -62,7 +63,7 @@ def test_the_password_is_no_argument_of_the_program_that_reads_the_store(monkeyp
 def test_the_error_of_keytool_is_part_of_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(truststore, "find_java", lambda: JavaInstallation(Path("/java"), Path("/java/bin/java"), 17))
     done = subprocess.CompletedProcess([], 1, stdout="keytool error: password was incorrect\nmore", stderr="")
-    monkeypatch.setattr(subprocess, "run", lambda *_, **__: done)
+    patch_in(monkeypatch, truststore, "subprocess", run=lambda *_, **__: done)
     with pytest.raises(SetupError, match="could be read from the trust store /store") as caught:
         certificates_of("/store", None)
     assert caught.value.remedy.startswith("keytool reports: keytool error: password was incorrect\ncheck")
@@ -70,6 +71,6 @@ def test_the_error_of_keytool_is_part_of_the_remedy(monkeypatch: pytest.MonkeyPa
     def absent(*_: object, **__: object) -> None:
         raise FileNotFoundError(2, "No such file or directory")
 
-    monkeypatch.setattr(subprocess, "run", absent)
+    patch_in(monkeypatch, truststore, "subprocess", run=absent)
     with pytest.raises(SetupError, match="/java/bin/keytool cannot be run: No such file"):
         certificates_of("/store", None)

@@ -10,7 +10,9 @@ import pytest
 from streaming.collectors.event_log import EventFiles, LogLimits
 from streaming.collectors.rocketmq.collector import RocketMqCollector
 from streaming.collectors.rocketmq.remoting.codes import RequestCode, ResponseCode
+from streaming.machine import clock
 from tests.cluster_options import rocketmq_options
+from tests.kit.own_view import patch_in
 from tests.kit.rocketmq_script import Script
 from tests.kit.rocketmq_server import ScriptedRocketMq
 from tests.streaming.collectors.rocketmq.collected import Collected, members, rounds_until_answering
@@ -183,7 +185,7 @@ def test_times_never_go_back_though_the_machines_clock_does(
     last_ms = collected.collector.status().clock_ms
     assert last_ms is not None
     collected.collector.stop()
-    monkeypatch.setattr("time.time_ns", lambda: 0)
+    patch_in(monkeypatch, clock, "time", time_ns=lambda: 0)
     again = Collected(cluster, tmp_path)
     assert {type(event) for event in again.round()} == {QueueEnds}
     assert (again.collector.status().clock_ms or 0) > last_ms
