@@ -102,8 +102,6 @@ def test_installed_alone_it_runs_the_job_and_shows_the_tables(run, tmp_path):
     shown = run("show", "rebalances", "--tables", "fleet/tables", "--json")
     first, *_ = map(json.loads, shown.stdout.splitlines())
     assert first["trigger"]
-    state = run("state", "show", "--checkpoint", "fleet/checkpoint", "--json")
-    assert sum(json.loads(line)["heartbeat_members"] for line in state.stdout.splitlines()) > 0, state.stderr
     exported = run("state", "export", "--checkpoint", "fleet/checkpoint", "--out", "fleet/state")
     assert exported.stdout.endswith(" files in fleet/state\n"), exported.stderr
 

@@ -10,9 +10,10 @@ HALF = range(PARTS // 2, PARTS)
 
 
 @pytest.mark.parametrize("part", HALF)
-def test_the_core_decides_as_the_model_in_each_of_three_cuts(part: int, pytestconfig: pytest.Config) -> None:
+def test_the_core_decides_as_the_model_in_two_of_three_cuts(part: int, pytestconfig: pytest.Config) -> None:
+    # More histories find more than a third cut of each; `make soak` plays all three.
     for seed in seeds_of(pytestconfig, part, QUICK, 0):
-        agree(seed)
+        agree(seed, left_out=seed % 3)
 
 
 @pytest.mark.slow
