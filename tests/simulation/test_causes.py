@@ -70,18 +70,20 @@ def test_only_late_events_are_rejected(played: Played) -> None:
     assert {rejected.reason for rejected in run.rejected} <= {"late"}
 
 
-@pytest.mark.parametrize("seed", SEEDS[:6])
+@pytest.mark.parametrize("seed", [3, 4, 5])
 def test_a_silence_of_a_source_is_a_finding_from_its_last_event_on(seed: int) -> None:
     fleet, deliveries = live(seed, groups=6, members=30)
-    run = run_core(deliveries, RULES, 5_000)
+    # The sources of these fleets are silent for eight seconds; in the first of them none is.
+    after = 7_000
+    run = run_core(deliveries, core_config(shards=2, source_silent_after_ms=after), 5_000)
     opened = sorted(
         (change.cluster, change.body.opened_at)
         for change in run.changes
         if change.body.__class__.__name__ == "FindingOpened" and change.body.finding == "source_silent"
     )
-    after = RULES.source_silent_after_ms
     long = [silence for silence in fleet.silences if silence.silent_to - silence.silent_from > after]
     assert opened == sorted((silence.cluster, silence.silent_from + after) for silence in long)
+    assert len(opened) == (seed > 3)
 
 
 def test_late_evidence_comes_up_and_is_listed(played: Played) -> None:
