@@ -46,7 +46,8 @@ class Queues:
         ends = np.full(len(chosen), 1_000 * (minute + 1), np.int64)
         unknown = np.full(len(chosen), -1, np.int64)
         commits = np.ones(len(chosen), np.bool_)
-        columns = ProgressColumns(self.groups[chosen], self.keys[chosen], times, ends - 50, unknown, unknown, commits)
+        keys = self.groups[chosen], self.keys[chosen]
+        columns = ProgressColumns(*keys, times, ends - 50, unknown, unknown, commits, unknown, unknown)
         groups = {key: NamedGroup(self._group_names[key], "kafka") for key in set(self.groups[chosen].tolist())}
         queues = {key: self._queue_names[key] for key in self.keys[chosen].tolist()}
         return (

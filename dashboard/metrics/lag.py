@@ -21,7 +21,8 @@ from udfs.model.observations import UNKNOWN
 
 _GROUP = ["cluster", "group_id"]
 _QUEUE = [*_GROUP, "topic", "broker", "queue_id"]
-_OBSERVED = ["event_time", "committed_offset", "committed_at", "end_offset", "end_at", "lag"]
+_WRITTEN = ["written_offset", "written_at"]
+_OBSERVED = ["event_time", "committed_offset", "committed_at", "end_offset", "end_at", "lag", *_WRITTEN]
 # Codes are kept below this: before they exceed it they are numbered anew.
 _LARGEST_CODE = 2**62
 
@@ -86,7 +87,7 @@ def _newest(rows: pa.Table) -> pa.Table:
 
     ``is_unsure``: Messages wait, and no upper bound of their age is known.
     """
-    span, committed, committed_at, end, end_at, lag = (integers(rows[name], UNKNOWN) for name in _OBSERVED)
+    span, committed, committed_at, end, end_at, lag, *written = (integers(rows[name], UNKNOWN) for name in _OBSERVED)
     queues = _codes(rows, _QUEUE)
     order = np.lexsort((span, queues))
     is_last = np.append(np.diff(queues[order]) > 0, True)[: len(order)]
@@ -101,8 +102,10 @@ def _newest(rows: pa.Table) -> pa.Table:
     beyond[of_queue[is_beyond][::-1]] = seen[is_beyond][::-1]
     known_ms = _known_ms(_codes(rows, _GROUP)[lasts], np.maximum(committed_at, end_at)[lasts], span.max(initial=0))
     before = np.where(up_to == UNKNOWN, UNKNOWN, end_at[up_to])
-    ages = ages_of(committed, (before, end[up_to]), (end_at[beyond], end[beyond]), span[beyond], known_ms)
-    is_read, waits = lag[lasts] == 0, (lag[lasts] > 0) & (beyond != UNKNOWN)
+    written = [column[lasts] for column in written]
+    ages, _ = ages_of(committed, written, (before, end[up_to]), (end_at[beyond], end[beyond]), span[beyond], known_ms)
+    is_bounded = (beyond != UNKNOWN) | (written[0] == committed)
+    is_read, waits = lag[lasts] == 0, (lag[lasts] > 0) & is_bounded
     age, least = (np.where(is_read, 0, np.where(waits, figure, UNKNOWN)) for figure in ages[:2])
     found = rows.take(pa.array(lasts))
     for name, figure in (("lag_ms", age), ("lag_min_ms", least)):

@@ -81,17 +81,13 @@ def progress_rows(body: str) -> list[Row]:
             "group_id": progress.group_id,
             "topic": progress.topic,
             "broker": progress.broker,
-            "queue_id": queue_id,
             "event_time": progress.span_start,
-            "committed_offset": committed,
-            "committed_at": committed_at,
-            "end_offset": end,
-            "end_at": end_at,
-            "start_offset": start,
+            **queue._asdict(),
             # The end offset may have been observed before the commit.
             "lag": None if committed is None or end is None or end < committed else end - committed,
         }
-        for queue_id, committed, committed_at, end, end_at, start in progress.queues
+        for queue in progress.queues
+        for committed, end in [(queue.committed_offset, queue.end_offset)]
     ]
 
 

@@ -1,7 +1,8 @@
-"""Shell: how old the next unread message of each queue is, from the history of its ends in ``queue_progress``.
+"""Shell: how old the next unread message of each queue is, by the brokers' time of a message near it, or by its ends.
 
-The next unread message was written after the last observed end that is not beyond the commit, and no later than the
-first one that is. A queue has a row for each span in which it moved, so its end did not grow in spans without one.
+Where brokers gave the time of the next unread message, it is that. Otherwise it was written after the last observed end
+that is not beyond the commit, and after the message before it whose time is known; and no later than the first end that
+is beyond it. A queue has a row for each span in which it moved, so its end did not grow in spans without one.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from streaming.terminal.format import counted
 from streaming.views.reader import Reader, Within
 from udfs.model.arrays import Int64
 from udfs.model.observations import UNKNOWN
+from udfs.packets.progress_columns import Booleans
 
 _Queue: TypeAlias = tuple[str, str | None, int]
 
@@ -25,6 +27,7 @@ _Queue: TypeAlias = tuple[str, str | None, int]
 HISTORY_MS = 86_400_000
 # An end that was read first in a span may have grown before it: ends are read at least once in so long.
 _READ_WITHIN_MS = 60_000
+_NO_END = (UNKNOWN,) * 3
 _COLUMNS = ("topic", "broker", "queue_id", "event_time", "end_offset", "end_at")
 
 
@@ -32,8 +35,9 @@ class LagAge(NamedTuple):
     """The age of a queue's next unread message, in ms.
 
     Attributes:
-        lag_ms: Interpolated between two observed ends; None if only a lower bound is known. lag_min_ms, lag_max_ms:
-            Bounds; both are 0 if everything was read. lag_source: ``history``, or None if nothing is known.
+        lag_ms: Exact, or interpolated; None if only a lower bound is known. lag_min_ms, lag_max_ms: Bounds; both are 0
+            if everything was read. lag_source: ``brokers`` if the time of a message at the commit, or before it, bounds
+            the age more closely than the history of ends does; ``history``; None if nothing is known.
     """
 
     lag_ms: int | None = None
@@ -112,6 +116,7 @@ class _History:
 
     def __init__(self, waiting: Mapping[_Queue, Row]) -> None:
         self._committed = {queue: row["committed_offset"] for queue, row in waiting.items()}
+        self._written = {queue: written_of(row) for queue, row in waiting.items()}
         self._up_to: dict[_Queue, tuple[int, int, int]] = {}
         self._beyond: dict[_Queue, tuple[int, int, int]] = {}
 
@@ -130,34 +135,64 @@ class _History:
 
     def ages(self, known_ms: int) -> dict[_Queue, LagAge]:
         """Return the ages at a time."""
-        queues = list(self._beyond)
+        exact = [queue for queue, (offset, _) in self._written.items() if offset == self._committed[queue]]
+        queues = list(self._beyond.keys() | exact)
         if not queues:
             return {}
         committed = np.array([self._committed[queue] for queue in queues])
-        before, _, end_before = np.array([self._up_to.get(queue, (UNKNOWN,) * 3) for queue in queues]).T
-        after, span, end_after = np.array([self._beyond[queue] for queue in queues]).T
-        ages = ages_of(committed, (before, end_before), (after, end_after), span, np.array(known_ms))
+        written = list(np.array([self._written[queue] for queue in queues]).T)
+        before, _, end_before = np.array([self._up_to.get(queue, _NO_END) for queue in queues]).T
+        after, span, end_after = np.array([self._beyond.get(queue, _NO_END) for queue in queues]).T
+        bounds = (before, end_before), (after, end_after)
+        ages, by_brokers = ages_of(committed, written, *bounds, span, np.array(known_ms))
         found = {}
-        for queue, age, least, most in zip(queues, *(column.tolist() for column in ages), strict=True):
-            is_bounded = age != UNKNOWN
-            found[queue] = LagAge(age if is_bounded else None, least, most if is_bounded else None, "history")
+        columns = (column.tolist() for column in (*ages, by_brokers))
+        for queue, age, least, most, is_by_brokers in zip(queues, *columns, strict=True):
+            source = "brokers" if is_by_brokers else "history"
+            found[queue] = LagAge(_or_none(age), least, _or_none(most), source)
         return found
 
 
+def written_of(row: Mapping[str, Any]) -> tuple[int, int]:
+    """Return offset and time of the message whose time brokers gave; ``UNKNOWN`` if there is none."""
+    offset, at = row.get("written_offset"), row.get("written_at")
+    return (UNKNOWN, UNKNOWN) if offset is None or at is None else (offset, at)
+
+
+def _or_none(age: int) -> int | None:
+    return None if age == UNKNOWN else age
+
+
 def ages_of(
-    committed: Int64, up_to: tuple[Int64, Int64], beyond: tuple[Int64, Int64], span: Int64, known_ms: Int64
-) -> tuple[Int64, Int64, Int64]:
+    committed: Int64,
+    written: Sequence[Int64],
+    up_to: tuple[Int64, Int64],
+    beyond: tuple[Int64, Int64],
+    span: Int64,
+    known_ms: Int64,
+) -> tuple[tuple[Int64, Int64, Int64], Booleans]:
     """Return ``lag_ms``, ``lag_min_ms`` and ``lag_max_ms`` of queues, as ``LagAge`` has them; ``UNKNOWN`` is none.
 
     Args:
-        up_to: Time and offset of the last end up to the commit; ``UNKNOWN`` if there is none. beyond: Of the first end
-            beyond it. span: The span in which that was read. known_ms: The time for which the ages are.
+        written: The result of ``written_of``, in columns. up_to: Time and offset of the last end up to the commit;
+            ``UNKNOWN`` if there is none. beyond: Of the first end beyond it; ``UNKNOWN`` only where ``written`` is at
+            the commit. span: The span in which that was read. known_ms: The time for which the ages are.
+    Returns: the second one is which of them are by a message's time.
     """
+    message, message_at = written
     (before, end_before), (after, end_after) = up_to, beyond
     # A smaller end after the first one beyond the commit is that of a topic that was made again.
     is_bounded = (before != UNKNOWN) & (before <= after)
     since = np.minimum(np.maximum(before, span - _READ_WITHIN_MS), after)
+    is_exact = (message != UNKNOWN) & (message == committed)
+    is_closer = (message != UNKNOWN) & (message < committed) & (message_at <= after)
+    is_closer &= ~is_bounded | (message_at > since)
+    since, end_before = np.where(is_closer, message_at, since), np.where(is_closer, message, end_before)
     share = (committed - end_before) / np.maximum(1, end_after - end_before)
-    written = since + np.rint((after - since) * share).astype(np.int64)
-    age, most = (np.where(is_bounded, np.maximum(0, known_ms - at), UNKNOWN) for at in (written, since))
-    return age, np.maximum(0, known_ms - after), most
+    times = since + np.rint((after - since) * share).astype(np.int64), after, since
+    is_known = is_bounded | is_closer | is_exact, np.True_, is_bounded | is_closer | is_exact
+    age, least, most = (
+        np.where(known, np.maximum(0, known_ms - np.where(is_exact, message_at, at)), UNKNOWN)
+        for at, known in zip(times, is_known, strict=True)
+    )
+    return (age, least, most), is_exact | is_closer

@@ -25,6 +25,7 @@ RECENT_MS = 3_600_000
 _OWN_TOPICS = tuple(profile.retry_prefix for profile in SYSTEMS.values() if profile.retry_prefix is not None)
 _NAMES = ("topic", "broker", "queue_id")
 _ORDER = ("event_time", "committed_at", "end_at")
+_WRITTEN = ("written_offset", "written_at")
 _OFFSETS = ("committed_offset", "committed_at", "end_offset", "end_at", "start_offset", "lag")
 
 
@@ -220,7 +221,7 @@ def _whole_topics(reader: Reader, cluster: str, found: Collection[_Queue]) -> fr
 def _last_rows(reader: Reader, where: Mapping[str, Any]) -> list[Row]:
     """Return the newest row of each group and queue."""
     found: pa.Table | None = None
-    columns = ("group_id", *_NAMES, "event_time", *_OFFSETS)
+    columns = ("group_id", *_NAMES, "event_time", *_OFFSETS, *_WRITTEN)
     for block in reader.blocks("queue_progress", columns=columns, where=where):
         found = _last_of_each(block if found is None else pa.concat_tables([found, block]))
     return [] if found is None else from_arrow(QUEUE_PROGRESS, found)

@@ -105,6 +105,7 @@ class Script:
         self.topics: dict[str, Topic] = {}
         self.groups: dict[str, Group] = {}
         self.starts: dict[tuple[str, str, int], int] = {}  # where queues begin, other than at 0
+        self.stored_at: dict[tuple[str, str, int], int] = {}  # when the message before the commit was stored
         self.modes: dict[tuple[str, str], tuple[str, int]] = {}  # (topic, group): (mode, share)
         self.has_routes = True  # false: a name server that was just started
         self._kept: dict[Any, bytes] = {}
@@ -339,7 +340,9 @@ class Script:
         table = {}
         for queue in queues:
             consumed, end = group.offsets.get(queue, (0, 0))
-            table[queue] = {"brokerOffset": end, "consumerOffset": consumed, "lastTimestamp": 0, "pullOffset": consumed}
+            stored_at = self.stored_at.get(queue, 0) if consumed else 0
+            offsets = {"brokerOffset": end, "consumerOffset": consumed, "pullOffset": consumed}
+            table[queue] = offsets | {"lastTimestamp": stored_at}
         return {"consumeTps": 0.0, "offsetTable": table}
 
     def topic_stats(self, broker: Broker, topic: str) -> bytes:

@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 
 from udfs.model.arrays import distinct
-from udfs.model.events import Progress, QueueEnds
+from udfs.model.events import Progress, QueueEnds, QueueOffset
 from udfs.model.observations import UNKNOWN
 from udfs.model.systems import SYSTEMS
 from udfs.packets.packet import group_keys, progress_queues, queue_keys
@@ -44,24 +44,22 @@ class CommitColumns(msgspec.Struct):
         rows = [(event, queue) for event in events for queue in event.queues]
         named = [queue for event in events for queue in progress_queues(event)]
         groups, queues = group_keys(cluster, [event.group for event, _ in rows]), queue_keys(named)
-        carried = np.array(
-            [[_offset(queue.offset), _offset(queue.end_offset), _offset(queue.position)] for _, queue in rows], np.int64
-        ).reshape(-1, 3)
-        columns = ProgressColumns(
-            groups,
-            queues,
-            np.array([event.event_time for event, _ in rows], np.int64),
-            carried[:, 0],
-            carried[:, 1],
-            carried[:, 2],
-            np.array([queue.moved for _, queue in rows], np.bool_),
-        )
+        carried = np.array([_carried(queue) for _, queue in rows], np.int64).reshape(-1, 5).T
+        times = np.array([event.event_time for event, _ in rows], np.int64)
+        commits = np.array([queue.moved for _, queue in rows], np.bool_)
+        columns = ProgressColumns._make([groups, queues, times, *carried[:3], commits, *carried[3:]])
         return cls(
             cluster,
             columns,
             dict(zip(groups.tolist(), (NamedGroup(event.group, event.system) for event, _ in rows), strict=True)),
             dict(zip(queues.tolist(), named, strict=True)),
         )
+
+
+def _carried(queue: QueueOffset) -> list[int]:
+    is_dated = queue.written_offset is not None and queue.written_at is not None
+    written = (queue.written_offset, queue.written_at) if is_dated else (None, None)
+    return [_offset(value) for value in (queue.offset, queue.end_offset, queue.position, *written)]
 
 
 def _offset(offset: int | None) -> int:

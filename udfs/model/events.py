@@ -61,6 +61,8 @@ class QueueOffset(msgspec.Struct, frozen=True, omit_defaults=True):
     end_offset: Offset | None = None  # optional: the queue's end offset then; the difference is the lag
     moved: bool = True  # optional: false if there is no new commit but the lag has changed
     position: Offset | None = None  # optional: the position up to which its owner has read, committed or not
+    written_offset: Offset | None = None  # optional: a message at the commit, or just before it, of which brokers know
+    written_at: Timestamp | None = None  # with it: when that message was written
 
 
 class QueueEnd(msgspec.Struct, frozen=True, omit_defaults=True):

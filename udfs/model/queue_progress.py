@@ -2,7 +2,26 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import msgspec
+
+
+class QueueFigures(NamedTuple):
+    """Offsets in one queue, and their times.
+
+    Attributes:
+        start_offset: Where its log begins. written_offset: A message near the commit, and when it was written.
+    """
+
+    queue_id: int
+    committed_offset: int | None
+    committed_at: int | None
+    end_offset: int | None
+    end_at: int | None
+    start_offset: int | None = None
+    written_offset: int | None = None
+    written_at: int | None = None
 
 
 class QueueProgress(msgspec.Struct, kw_only=True):
@@ -10,8 +29,7 @@ class QueueProgress(msgspec.Struct, kw_only=True):
 
     Attributes:
         span_start: Event time.
-        queues: Queue id, committed offset, its time, end offset, its time, and where the log begins; as of the span's
-            end, None if unknown.
+        queues: As of the span's end, None if unknown.
     """
 
     cluster: str
@@ -19,4 +37,4 @@ class QueueProgress(msgspec.Struct, kw_only=True):
     topic: str
     broker: str | None
     span_start: int
-    queues: list[tuple[int, int | None, int | None, int | None, int | None, int | None]]
+    queues: list[QueueFigures]

@@ -36,6 +36,7 @@ class ProgressColumns(NamedTuple):
         groups, queues: The results of ``packet.group_keys`` and ``packet.queue_keys``. times: Epoch ms.
         offsets: Committed offsets. ends: End offsets. positions: The owners' positions.
         commits: Whether a commit was made then; otherwise only the rest was observed.
+        written_offsets, written_times: A message near the commit, and when it was written; both or none.
     """
 
     groups: UInt64
@@ -45,6 +46,15 @@ class ProgressColumns(NamedTuple):
     ends: Int64
     positions: Int64
     commits: Booleans
+    written_offsets: Int64
+    written_times: Int64
+
+    @property
+    def are_notes(self) -> Booleans:
+        """Return which rows say only when a message was written, so nothing of the group."""
+        others = (self.offsets == UNKNOWN) & (self.ends == UNKNOWN) & (self.positions == UNKNOWN)
+        notes: Booleans = others & ~self.commits & (self.written_offsets != UNKNOWN)
+        return notes
 
     def where(self, rows: Booleans | Int64 | slice) -> ProgressColumns:
         """Return the selected rows."""
@@ -62,7 +72,8 @@ class ProgressColumns(NamedTuple):
         """Make columns for commits alone."""
         unknown = np.full(len(times), UNKNOWN, np.int64)
         offsets = unknown if offsets is None else offsets
-        return ProgressColumns(groups, queues, times, offsets, unknown, unknown, np.ones(len(times), np.bool_))
+        commits = np.ones(len(times), np.bool_)
+        return ProgressColumns(groups, queues, times, offsets, unknown, unknown, commits, unknown, unknown)
 
     def distinct(self, *before: UInt64) -> ProgressColumns:
         """Return sorted rows, one for each (group, queue, time), with the greatest values observed then.
@@ -87,7 +98,7 @@ def _ordered(column: npt.NDArray[Any], order: npt.NDArray[np.intp]) -> npt.NDArr
 
 
 NO_PROGRESS: Final = ProgressColumns._make(
-    np.empty(0, kind) for kind in (np.uint64, np.uint64, np.int64, np.int64, np.int64, np.int64, np.bool_)
+    np.empty(0, kind) for kind in (np.uint64, np.uint64, *[np.int64] * 4, np.bool_, *[np.int64] * 2)
 )
 
 
@@ -157,6 +168,7 @@ class PackedProgress(msgspec.Struct, array_like=True):
         offsets, ends, positions: int64[P]; empty where all are unknown.
         others: uint8[P], 1 where a row is not a commit; empty if all are commits.
         names: Names of all groups and queues in it.
+        written_offsets, written_times: int64[P]; empty where all are unknown.
     """
 
     group_keys: bytes
@@ -167,6 +179,8 @@ class PackedProgress(msgspec.Struct, array_like=True):
     positions: bytes = b""
     others: bytes = b""
     names: PackedNames | None = None
+    written_offsets: bytes = b""
+    written_times: bytes = b""
 
     @classmethod
     def pack(cls, columns: ProgressColumns, names: PackedNames) -> PackedProgress:
@@ -180,15 +194,17 @@ class PackedProgress(msgspec.Struct, array_like=True):
             _offsets(columns.positions),
             b"" if columns.commits.all() else (~columns.commits).astype(np.uint8).tobytes(),
             names,
+            _offsets(columns.written_offsets),
+            _offsets(columns.written_times),
         )
 
     def columns(self) -> ProgressColumns:
         """Return the columns."""
         times = np.frombuffer(self.times, "<i8").astype(np.int64)
         unknown = np.full(len(times), UNKNOWN, np.int64)
-        offsets, ends, positions = (
-            np.frombuffer(column, "<i8").astype(np.int64) if column else unknown
-            for column in (self.offsets, self.ends, self.positions)
+        packed = (self.offsets, self.ends, self.positions, self.written_offsets, self.written_times)
+        offsets, ends, positions, written, written_times = (
+            np.frombuffer(column, "<i8").astype(np.int64) if column else unknown for column in packed
         )
         return ProgressColumns(
             np.frombuffer(self.group_keys, "<u8").astype(np.uint64),
@@ -198,6 +214,8 @@ class PackedProgress(msgspec.Struct, array_like=True):
             ends,
             positions,
             np.frombuffer(self.others, np.uint8) == 0 if self.others else np.ones(len(times), np.bool_),
+            written,
+            written_times,
         )
 
 

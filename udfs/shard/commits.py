@@ -33,6 +33,7 @@ from udfs.packets.progress_columns import (
     ProgressColumns,
 )
 from udfs.shard.deleted_groups import DeletedQueues, apply_with_deletions, deletions_of_rows, is_ended
+from udfs.shard.ends import Ends
 from udfs.shard.first_commits import beginning_groups
 from udfs.shard.near_queues import NearQueues
 from udfs.shard.offset_falls import NO_FALLS, falls_of, groups_of, named_falls
@@ -44,12 +45,12 @@ from udfs.shard.queue_histories import (
     place_of_earlier,
     undated_or_unknown,
 )
-from udfs.shard.queue_spans import Ends, Look, Reach, SpanRows, in_row_order, match_ends
+from udfs.shard.queue_spans import Look, Reach, SpanRows, in_row_order, match_ends
 from udfs.shard.queue_table import QueueRow, QueueTable
 from udfs.shard.standing_queues import StandingQueues
 from udfs.shard.standstills import evaluated, stalled_rows
 from udfs.shard.state_format import Buffer
-from udfs.shard.waiting_progress import Waiting, pack_waiting, read_waiting
+from udfs.shard.waiting_progress import Waiting, pack_waiting, read_waiting, waiting_columns
 
 # Before a given time, at most this many due rows of a queue are read, which show its last two commits, plus those of
 # the two seconds with commits before that.
@@ -103,14 +104,14 @@ class Commits:
         if not len(columns.times):
             return
         table = self._decoded()
-        deleted = columns.offsets == DELETED
-        expected = columns.where(~deleted) if deleted.any() else columns
+        deleted, notes = columns.offsets == DELETED, columns.are_notes
+        expected = columns.where(~deleted & ~notes) if deleted.any() or notes.any() else columns
         added = table.expect(expected.groups, expected.queues, self._most)
         named = sum(table.name(some) for some in names) > 0
         self._has_new_queues |= added or named
         self._has_changed |= added
         if len(table) == self._most or deleted.any():  # a queue without a row has nothing to forget
-            columns = columns.where(table.find(columns.groups, columns.queues) >= 0)
+            columns = columns.where(notes | (table.find(columns.groups, columns.queues) >= 0))
         self._waiting = ProgressColumns.concat([self._waiting, columns])
         self._waiting_changed = True
 
@@ -134,7 +135,8 @@ class Commits:
             rows = table.find(now.groups, now.queues)
             if (rows < 0).any():  # forgotten since it arrived
                 self._has_new_queues = self._has_changed = True
-                table.expect(now.groups, now.queues, self._most)
+                known = now.where(~now.are_notes)
+                table.expect(known.groups, known.queues, self._most)
                 rows = table.find(now.groups, now.queues)
                 now, rows = now.where(rows >= 0), rows[rows >= 0]
             self._due, self._due_rows = in_row_order(now, rows)
@@ -321,18 +323,7 @@ class Commits:
             self._decoded().put(group, named, {row.queue: row for row in rows})
             self._has_new_queues = self._has_changed = True
         if waiting:
-            queues, times, offsets, ends, positions, commits = zip(*waiting, strict=True)
-            self.add(
-                ProgressColumns(
-                    np.full(len(times), group, np.uint64),
-                    np.asarray(queues, np.uint64),
-                    np.asarray(times, np.int64),
-                    np.asarray(offsets, np.int64),
-                    np.asarray(ends, np.int64),
-                    np.asarray(positions, np.int64),
-                    np.asarray(commits, np.bool_),
-                )
-            )
+            self.add(waiting_columns(group, waiting))
 
     # ---- the state
 

@@ -16,7 +16,8 @@ from udfs.model.arrays import Int64
 from udfs.model.events import AnyEvent, GroupDeleted, GroupRecord, GroupSnapshot
 from udfs.model.observations import UNKNOWN
 from udfs.packets.progress_columns import ProgressColumns
-from udfs.shard.queue_spans import AppliedSpans, Ends, Look, Reach, SpanRows, apply
+from udfs.shard.ends import Ends
+from udfs.shard.queue_spans import SHOWN, AppliedSpans, Look, Reach, SpanRows, apply, seen_since
 from udfs.shard.queue_table import Booleans, QueueTable
 
 # Rows of the table, and when they were deleted, in ascending order, the same for all of them.
@@ -137,6 +138,9 @@ def _apply_part(
 ) -> AppliedSpans:
     now = due.times < reach.until[due_rows]
     due, due_rows = due.where(now), due_rows[now]
+    if (notes := due.are_notes).any():
+        founded = ~notes | (due.times >= seen_since(table, due.where(~notes), due_rows[~notes])[due_rows])
+        due, due_rows = due.where(founded), due_rows[founded]
     ended = is_ended(table)
     if not ended.any():
         return apply(table, due, due_rows, ends, reach, span_ms=span_ms, look=look)
@@ -157,9 +161,7 @@ def _begin_anew(table: QueueTable, rows: Int64, times: Int64, reach: Reach, span
     columns = table.columns
     is_over = table.moved[rows] & (times // span_ms > reach.opened[rows]) if span_ms else np.zeros(len(rows), np.bool_)
     over = rows[is_over]
-    shown = SpanRows(
-        over, reach.opened[over], *(columns[name][over] for name in ("times", "offsets", "end_times", "ends", "starts"))
-    )
+    shown = SpanRows(over, reach.opened[over], *(columns[name][over] for name in SHOWN))
     table.moved[over] = False
     for values in columns.values():
         values[rows] = UNKNOWN

@@ -1,7 +1,8 @@
-"""Core: where the logs of queues begin, in columns: the last three starts, and which queues are near them. No I/O.
+"""Core: what is known of queues' logs, in columns: the last three starts, and when a message was written. No I/O.
 
 Of each queue the last three offsets at which its log began are kept, each with the time at which it was first observed:
 two deletions by retention, and the state before, show how fast the start moves. A smaller start is that of a new log.
+Of one message near the commit it is kept when it was written, and when that was observed.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from udfs.model.arrays import Int64
 from udfs.model.observations import UNKNOWN, Observation, log_start
 from udfs.model.stall_rule import NEVER
 from udfs.packets.progress_columns import Booleans
-from udfs.shard.state_format import Buffer, pack_column, pack_parts, unpack_column, unpack_parts
+from udfs.shard.state_format import Buffer, must_hold, pack_column, pack_parts, unpack_column, unpack_parts
 
 # Pairs of offset and time, newest first.
 _PAIRS: Final = (
@@ -24,6 +25,7 @@ _PAIRS: Final = (
     ("earlier_starts", "earlier_start_times"),
 )
 STARTS: Final = tuple(name for pair in _PAIRS for name in pair)
+WRITTEN: Final = ("written_offsets", "written_times", "written_seen")
 
 
 class NearSpans(NamedTuple):
@@ -40,7 +42,8 @@ NOT_NEAR = NearSpans(*[np.empty(0, np.int64)] * 3)
 def encode_starts(columns: Mapping[str, Int64]) -> bytes:
     """Encode the starts, each as a distance from a newer one; nothing if none is known."""
     known = np.sum([columns[time] != UNKNOWN for _, time in _PAIRS], axis=0)
-    if not known.any():
+    is_written = columns[WRITTEN[0]] != UNKNOWN
+    if not known.any() and not is_written.any():
         return b""
     parts, newer = [pack_column(known)], [np.zeros(len(known), np.int64)] * 2
     for number, pair in enumerate(_PAIRS):
@@ -48,19 +51,23 @@ def encode_starts(columns: Mapping[str, Int64]) -> bytes:
         gaps = (value - base for value, base in zip(values, newer, strict=True))
         parts += [pack_column(_filled(known > number, gap)) for gap in gaps]
         newer = values
+    if is_written.any():
+        parts += [pack_column(columns[name] + 1) for name in WRITTEN]
     return pack_parts(*parts)
 
 
 def decode_starts(data: Buffer, count: int) -> dict[str, Int64]:
     """Decode what ``encode_starts`` wrote; state of release 0.2.0 lacks it."""
     if not len(data):
-        return {name: np.full(count, UNKNOWN, np.int64) for name in STARTS}
-    known, *parts = (unpack_column(part, count) for part in unpack_parts(data, 1 + len(STARTS)))
+        return {name: np.full(count, UNKNOWN, np.int64) for name in (*STARTS, *WRITTEN)}
+    known, *parts = (unpack_column(part, count) for part in unpack_parts(data, data[0]))
+    must_hold(len(parts) in (len(STARTS), len(STARTS) + len(WRITTEN)), "starts of logs are incomplete")
+    written = [part - 1 for part in parts[len(STARTS) :]] or [np.full(count, UNKNOWN, np.int64) for _ in WRITTEN]
     columns: dict[str, Int64] = {}
     for number, name in enumerate(STARTS):
         base = columns[STARTS[number - 2]] if number > 1 else 0
         columns[name] = np.where(known > number // 2, parts[number] + base, UNKNOWN)
-    return columns
+    return columns | dict(zip(WRITTEN, written, strict=True))
 
 
 def remember_starts(columns: Mapping[str, Int64], rows: Int64, times: Int64, starts: Int64) -> None:

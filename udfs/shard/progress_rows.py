@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from udfs.model.observations import UNKNOWN
-from udfs.model.queue_progress import QueueProgress
+from udfs.model.queue_progress import QueueFigures, QueueProgress
 from udfs.packets.progress_columns import place_of
 from udfs.shard.queue_spans import SpanRows
 from udfs.shard.queue_table import QueueTable
@@ -25,7 +25,7 @@ def progress_rows(cluster: str, table: QueueTable, spans: SpanRows, span_ms: int
     columns = [column[order].tolist() for column in (groups, places, spans.spans, ids, *spans[2:])]
     current: tuple[int, int, int] | None = None
     row: QueueProgress | None = None
-    for group, place, span, queue_id, at, offset, end_at, end, start in zip(*columns, strict=True):
+    for group, place, span, queue_id, at, offset, end_at, end, *of_log in zip(*columns, strict=True):
         if row is None or current != (group, place, span) or len(row.queues) == _MOST_QUEUES:
             if row is not None:
                 yield row
@@ -40,7 +40,7 @@ def progress_rows(cluster: str, table: QueueTable, spans: SpanRows, span_ms: int
                 span_start=span * span_ms,
                 queues=[],
             )
-        row.queues.append((queue_id, _or_none(offset), _or_none(at), _or_none(end), _or_none(end_at), _or_none(start)))
+        row.queues.append(QueueFigures(queue_id, *map(_or_none, (offset, at, end, end_at, *of_log))))
     if row is not None:
         yield row
 

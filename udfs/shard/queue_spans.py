@@ -7,54 +7,18 @@ queue whose commit or end offset changed within a span gives one row for it, wit
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
-from udfs.model.arrays import Int64, UInt64
+from udfs.model.arrays import Int64
 from udfs.model.observations import SECOND_MS, UNKNOWN
 from udfs.model.stall_rule import StallRule
 from udfs.packets.progress_columns import ProgressColumns
+from udfs.shard.ends import Ends
 from udfs.shard.log_starts import NOT_NEAR, NearSpans, is_near, near_rows, near_spans, remember_starts
 from udfs.shard.queue_table import Booleans, QueueTable
 from udfs.shard.standstills import NO_STANDSTILLS, Seen, Standstills, remember, remembered, standstills_of, waits_of
-from udfs.shard.state_format import (
-    Buffer,
-    must_hold,
-    narrow,
-    pack_column,
-    pack_parts,
-    unpack_column,
-    unpack_parts,
-    widen,
-)
-
-_KEY_BYTES = 8
-
-
-class Ends(NamedTuple):
-    """End offsets, shared by all groups: keys of queues, times, offsets, and where their logs begin."""
-
-    queues: UInt64
-    times: Int64
-    ends: Int64
-    starts: Int64
-
-    @staticmethod
-    def read(data: Buffer) -> Ends:
-        """Decode what ``encode`` wrote."""
-        queues, *others = unpack_parts(data, data[0] if len(data) else 3)
-        must_hold(len(others) in (2, 3), "waiting end offsets are incomplete")
-        keys = widen(queues, _KEY_BYTES)
-        columns = [unpack_column(part, len(keys)) for part in others]
-        return Ends(keys, *columns, *([] if len(columns) == 3 else [np.full(len(keys), UNKNOWN)]))
-
-    def encode(self) -> bytes:
-        """Return these ends as bytes."""
-        if not len(self.times):
-            return b""
-        columns = self[1:] if (self.starts != UNKNOWN).any() else self[1:3]
-        return pack_parts(narrow(self.queues, _KEY_BYTES), *map(pack_column, columns))
 
 
 class SpanRows(NamedTuple):
@@ -67,9 +31,13 @@ class SpanRows(NamedTuple):
     end_times: Int64
     ends: Int64
     starts: Int64
+    written_offsets: Int64
+    written_times: Int64
 
 
-_NOTHING = SpanRows(*[np.empty(0, np.int64)] * 7)
+# What of them is a column of the table, in their order.
+SHOWN: Final = ("times", "offsets", "end_times", "ends", "starts", "written_offsets", "written_times")
+_NOTHING = SpanRows(*[np.empty(0, np.int64)] * 9)
 
 
 class Look(NamedTuple):
@@ -138,6 +106,8 @@ class _Observations(NamedTuple):
     positions: Int64
     starts: Int64
     commits: Booleans
+    written_offsets: Int64
+    written_times: Int64
     is_row: Booleans
 
 
@@ -219,7 +189,9 @@ def apply(
     near = NearSpans(*map(np.concatenate, zip(near, found_near, strict=True)))
     opened = reach.opened[rows]
     spans = np.where(is_row, opened, np.maximum(observed.times // max(span_ms, 1), opened))
-    newest = SpanRows(rows, spans, times, offsets, end_times, final_ends, starts)
+    by_written = _newest(is_row | (observed.written_offsets != UNKNOWN))
+    written = (observed.written_offsets[by_written], observed.written_times[by_written])
+    newest = SpanRows(rows, spans, times, offsets, end_times, final_ends, starts, *written)
     shown = _complete_spans(table, newest, np.where(is_row, table.moved[rows], changed), reach) if span_ms else _NOTHING
     return AppliedSpans(shown, standing, near)
 
@@ -275,13 +247,18 @@ def match_ends(
     numbers = np.repeat(np.arange(len(ends.queues)), counts)
     within = np.arange(len(numbers)) - np.repeat(np.cumsum(counts) - counts, counts)
     rows = order[np.repeat(lefts, counts) + within]
-    since = np.where(table.applied, UNKNOWN, np.iinfo(np.int64).max)
-    fresh = ~table.applied[due_rows]
-    np.minimum.at(since, due_rows[fresh], due.times[fresh])
-    kept = ends.times[numbers] >= since[rows]
+    kept = ends.times[numbers] >= seen_since(table, due, due_rows)[rows]
     if until is not None:
         kept &= ends.times[numbers] < until[rows]
     return rows[kept], numbers[kept]
+
+
+def seen_since(table: QueueTable, due: ProgressColumns, due_rows: Int64) -> Int64:
+    """Return since when something is known of the group in each row; beyond all times if it is not with this batch."""
+    since = np.where(table.applied, UNKNOWN, np.iinfo(np.int64).max)
+    fresh = ~table.applied[due_rows]
+    np.minimum.at(since, due_rows[fresh], due.times[fresh])
+    return since
 
 
 def _observations(
@@ -303,6 +280,8 @@ def _observations(
         np.concatenate([columns["positions"][own], due.positions, unknown]),
         np.concatenate([columns["starts"][own], np.full(len(due.times), UNKNOWN), ends.starts[numbers]]),
         np.concatenate([columns["times"][own] != UNKNOWN, due.commits, np.zeros(len(numbers), np.bool_)]),
+        np.concatenate([columns["written_offsets"][own], due.written_offsets, unknown]),
+        np.concatenate([columns["written_times"][own], due.written_times, unknown]),
         np.arange(len(rows)) < len(own),
     )
     # Late observations do not change newer ones.
@@ -312,6 +291,7 @@ def _observations(
         (observed.ends, "end_times"),
         (observed.positions, "position_times"),
         (observed.starts, "start_times"),
+        (observed.written_offsets, "written_seen"),
     ):
         values[others & (observed.times <= columns[newest][rows])] = UNKNOWN
     observed.commits[others & (observed.times <= columns["times"][rows])] = False
@@ -355,14 +335,17 @@ def _write(
     columns["times"][rows[again]] = observed.times[commit[again]]
     columns["offsets"][rows] = observed.offsets[by_offset[last]]
     by_position = _newest(is_row | (observed.positions != UNKNOWN))
+    by_written = _newest(is_row | (observed.written_offsets != UNKNOWN))
     for values, by, value, time in (
         (observed.ends, by_end, "ends", "end_times"),
         (observed.positions, by_position, "positions", "position_times"),
+        (observed.written_offsets, by_written, "written_offsets", "written_seen"),
     ):
         at = by[last]
         new = ~is_row[at]
         columns[value][rows[new]] = values[at[new]]
         columns[time][rows[new]] = observed.times[at[new]]
+    columns["written_times"][rows] = observed.written_times[by_written[last]]
     table.applied[rows] |= np.maximum.reduceat(~is_row, np.flatnonzero(np.append(True, last[:-1])))
 
 

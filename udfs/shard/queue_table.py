@@ -21,7 +21,7 @@ from udfs.model.systems import BY_NUMBER, KAFKA, SYSTEMS
 from udfs.packets.packed_texts import PackedTexts
 from udfs.packets.packet import mix
 from udfs.packets.progress_columns import NamedGroup, PackedNames, place_of
-from udfs.shard.log_starts import STARTS, decode_starts, encode_starts
+from udfs.shard.log_starts import STARTS, WRITTEN, decode_starts, encode_starts
 from udfs.shard.state_format import (
     Buffer,
     must_hold,
@@ -53,6 +53,7 @@ COLUMNS = (
     "earliest_times",
     *MOTION,
     *STARTS,
+    *WRITTEN,
 )
 
 
@@ -79,7 +80,7 @@ class QueueTable:
         moved: Whether its commit or end offset changed in the span of event time that is still open.
         columns: By name, see ``COLUMNS``: the newest commit (time, offset) and the one before it, the newest end and
             position (offset, time), the times of earlier commits, see ``Newest``, and how the queue moves, see
-            ``standstills.Waits``, and where its log begins, see ``log_starts``; ``UNKNOWN`` if missing.
+            ``standstills.Waits``, and what is known of its log, see ``log_starts``; ``UNKNOWN`` if missing.
     """
 
     def __init__(self, queues: Buffer = b"", offsets: Buffer = b"", motion: Buffer = b"", starts: Buffer = b"") -> None:

@@ -11,7 +11,7 @@ from streaming.settings.model import load
 from streaming.tables.schema import GROUPS, MEMBERS, QUEUE_PROGRESS
 from streaming.views.progress import progress
 from streaming.views.reader import Reader
-from tests.streaming.views.test_progress import GROUP, moved, write
+from tests.streaming.views.test_progress import GROUP, T0, moved, write
 
 
 def labels() -> GroupLabels:
@@ -64,7 +64,9 @@ def test_the_oldest_unread_message_of_a_group_is_as_old_as_its_progress_shows(tm
                 end = rng.randrange(90) if rng.random() < 0.05 else end + rng.choice([0, 7, 400])
                 committed = rng.choice([committed, end, end + 5, min(end, committed + 60)])
                 known_end = None if rng.random() < 0.1 else end
-                rows.append(moved(queue, minute * 60_000, committed, known_end, group_id=f"g{group}"))
+                at_ms, message = T0 + 60_000 * minute - rng.randrange(90_000), committed - rng.choice([0, 0, 1, 30, -4])
+                written = {"written_offset": message, "written_at": at_ms} if rng.random() < 0.4 else {}
+                rows.append(moved(queue, minute * 60_000, committed, known_end, group_id=f"g{group}", **written))
     rng.shuffle(rows)
     write(tmp_path, QUEUE_PROGRESS, rows)
     names = [f"g{group}" for group in range(12)]

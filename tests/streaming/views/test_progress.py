@@ -279,6 +279,39 @@ def test_the_next_unread_message_is_as_old_as_the_end_that_passed_the_commit(tmp
     ]
 
 
+def test_the_brokers_time_of_a_message_at_the_commit_or_before_it_counts_before_the_history(tmp_path: Path) -> None:
+    minute = 60_000
+
+    def written(queue: int, offset: int, at_ms: int, since: int = 0) -> list[dict[str, Any]]:
+        """Return rows of a queue that gets a message a second, with the time of one of them in the last row."""
+        rows = [moved(queue, at * minute, 130, 100 + 60 * at) for at in range(since, 11)]
+        return [*rows[:-1], rows[-1] | {"written_offset": offset, "written_at": T0 + at_ms}]
+
+    rows = [
+        *written(0, 130, 31_234),  # it is the next unread one
+        *written(1, 129, 30_000),  # the one before it
+        *written(2, 101, 10),  # long before it, but after the last end up to the commit
+        *written(3, 99, -minute),  # the history is closer
+        *written(4, 131, 32_000),  # the group went back: it says nothing of what is before it
+        *written(5, 130, 31_234, since=10),  # no end up to the commit is known
+        *written(6, 121, 31_234, since=9),
+        *written(7, 129, 2 * minute),  # by a clock that is ahead of the collector's
+    ]
+    write(tmp_path, QUEUE_PROGRESS, rows)
+    known = 10 * minute + 6
+    by_history = (known - minute // 2 - 6, known - minute - 6, known - 6, "history")
+    assert _ages(tmp_path) == [
+        (0, *[known - 31_234] * 3, "brokers"),
+        (1, known - 30_000 - round(30_006 / 31), known - minute - 6, known - 30_000, "brokers"),
+        (2, known - 10 - round((minute - 4) * 29 / 59), known - minute - 6, known - 10, "brokers"),
+        (3, *by_history),
+        (4, *by_history),
+        (5, *[known - 31_234] * 3, "brokers"),
+        (6, known - 31_234 - round((9 * minute + 6 - 31_234) * 9 / 519), minute, known - 31_234, "brokers"),
+        (7, *by_history),
+    ]
+
+
 def test_a_topic_that_was_made_again_has_no_age_from_its_former_ends(tmp_path: Path) -> None:
     write(tmp_path, QUEUE_PROGRESS, [moved(0, 0, 5, 100), moved(0, 60_000, 5, 3), moved(0, 120_000, 5, 9)])
     assert _ages(tmp_path) == [(0, None, 120_000, None, "history")]

@@ -53,12 +53,16 @@ def test_each_packet_names_its_groups_and_queues() -> None:
 
 
 def test_offsets_ends_and_positions_are_carried_where_they_are_reported() -> None:
-    [part] = CommitColumns.of([commit("c", "g", 5, 1, offset=7, end_offset=9), commit("c", "g", 6, 1, position=8)])
+    written: dict[str, int] = {"written_offset": 6, "written_at": 4}
+    first = commit("c", "g", 5, 1, offset=7, end_offset=9, **written)
+    [part] = CommitColumns.of([first, commit("c", "g", 6, 1, position=8, written_at=4)])
     assert [column.tolist() for column in part.columns[3:]] == [
         [7, UNKNOWN],
         [9, UNKNOWN],
         [UNKNOWN, 8],
         [True, True],
+        [6, UNKNOWN],
+        [4, UNKNOWN],  # a time is of no use without its message
     ]
 
 

@@ -18,14 +18,12 @@ from udfs.packets.progress_columns import (
 )
 
 OFFSETS = st.integers(UNKNOWN, 3)
-ROWS = st.lists(
-    st.tuples(st.integers(0, 2), st.integers(0, 2), st.integers(0, 3), OFFSETS, OFFSETS, OFFSETS, st.booleans())
-)
+ROWS = st.lists(st.tuples(*[st.integers(0, 2)] * 2, st.integers(0, 3), *[OFFSETS] * 3, st.booleans(), *[OFFSETS] * 2))
 NO_NAMES = PackedNames.pack({}, {})
 
 
 def columns(rows: list[tuple[int, ...]]) -> ProgressColumns:
-    kinds = (np.uint64, np.uint64, np.int64, np.int64, np.int64, np.int64, np.bool_)
+    kinds = (np.uint64, np.uint64, *[np.int64] * 4, np.bool_, *[np.int64] * 2)
     return ProgressColumns._make(np.array([row[at] for row in rows], kind) for at, kind in enumerate(kinds))
 
 
@@ -54,6 +52,7 @@ def test_columns_without_values_take_no_bytes() -> None:
     commits = ProgressColumns.of_commits(*(np.arange(3).astype(kind) for kind in (np.uint64, np.uint64, np.int64)))
     packed = PackedProgress.pack(commits, NO_NAMES)
     assert (packed.offsets, packed.ends, packed.positions, packed.others) == (b"", b"", b"", b"")
+    assert (packed.written_offsets, packed.written_times) == (b"", b"")
 
 
 def test_names_come_back_by_their_keys() -> None:

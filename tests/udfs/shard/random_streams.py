@@ -142,7 +142,9 @@ class Dice(random.Random):
         """Return a commit, or what a poll shows without one; each with or without what some sources lack."""
         offset, end, position = (self.choice((None, self.randrange(60))) for _ in range(3))
         moved = self.random() < 0.8
-        return QueueOffset(TOPICS[0], queue, None, offset, end_offset=end, moved=moved, position=position)
+        found = QueueOffset(TOPICS[0], queue, None, offset, end_offset=end, moved=moved, position=position)
+        message = self.choice((None, self.randrange(60)))
+        return msgspec.structs.replace(found, written_offset=message, written_at=message and 100 * message)
 
     def stream(self, length: int, delay: int = LATENESS) -> list[AnyEvent]:
         """Return events in the order of their arrival, none later than by a delay; some come twice."""

@@ -77,7 +77,7 @@ def test_polled_offsets_count_at_an_unknown_time_until_a_commit() -> None:
     found = ProgressColumns(
         *(
             np.array([value], like.dtype)
-            for value, like in zip((1, SEVEN, 5, 100, 180, -1, 0), NO_PROGRESS, strict=True)
+            for value, like in zip((1, SEVEN, 5, 100, 180, -1, 0, -1, -1), NO_PROGRESS, strict=True)
         )
     )
     commits.add(found, [NAMES])
@@ -124,7 +124,7 @@ def test_unchanged_data_is_copied() -> None:
     commits.apply_due(span_ms=0, before=None, clock=200, flush=False)
     state = commits.encode(None)
     assert Commits(*state).encode(None) == state
-    assert Commits(*state).waiting_of(1) == [(SEVEN, 300, UNKNOWN, UNKNOWN, UNKNOWN, True)]
+    assert Commits(*state).waiting_of(1) == [(SEVEN, 300, *[UNKNOWN] * 3, True, *[UNKNOWN] * 2)]
     assert Commits(*state).waiting_ends() == [(SEVEN, 300, 5, UNKNOWN)]
 
 

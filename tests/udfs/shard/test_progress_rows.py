@@ -32,10 +32,10 @@ def test_queues_of_one_topic_and_span_are_one_row() -> None:
         QueueRow(6, "u", "b", 0, True, False, VALUES),
     )
     spans = spans_of(
-        (0, 7, 71, 10, 72, 15, 4),
-        (1, 7, UNKNOWN, UNKNOWN, 72, 9, UNKNOWN),
-        (0, 8, 81, 11, 72, 15, 6),
-        (2, 7, 70, 3, UNKNOWN, UNKNOWN, UNKNOWN),
+        (0, 7, 71, 10, 72, 15, 4, 9, 70),
+        (1, 7, UNKNOWN, UNKNOWN, 72, 9, UNKNOWN, UNKNOWN, UNKNOWN),
+        (0, 8, 81, 11, 72, 15, 6, 9, 70),
+        (2, 7, 70, 3, *[UNKNOWN] * 5),
     )
     common = {"cluster": "c", "group_id": "g"}
     assert list(progress_rows("c", table, spans, 10)) == [
@@ -44,20 +44,20 @@ def test_queues_of_one_topic_and_span_are_one_row() -> None:
             topic="t",
             broker=None,
             span_start=70,
-            queues=[(0, None, None, 9, 72, None), (1, 10, 71, 15, 72, 4)],
+            queues=[(0, None, None, 9, 72, None, None, None), (1, 10, 71, 15, 72, 4, 9, 70)],
         ),
-        QueueProgress(**common, topic="t", broker=None, span_start=80, queues=[(1, 11, 81, 15, 72, 6)]),
-        QueueProgress(**common, topic="u", broker="b", span_start=70, queues=[(0, 3, 70, None, None, None)]),
+        QueueProgress(**common, topic="t", broker=None, span_start=80, queues=[(1, 11, 81, 15, 72, 6, 9, 70)]),
+        QueueProgress(**common, topic="u", broker="b", span_start=70, queues=[(0, 3, 70, *[None] * 5)]),
     ]
 
 
 def test_a_queue_without_a_name_has_no_row() -> None:
     table = table_of(QueueRow(4, None, None, 0, True, False, VALUES))
-    assert list(progress_rows("c", table, spans_of((0, 7, 71, 10, 72, 15, 4)), 10)) == []
+    assert list(progress_rows("c", table, spans_of((0, 7, 71, 10, 72, 15, 4, 9, 70)), 10)) == []
 
 
 def test_a_row_has_at_most_a_hundred_queues() -> None:
     table = table_of(*(QueueRow(number, "t", None, number, True, False, VALUES) for number in range(250)))
-    found = list(progress_rows("c", table, spans_of(*((row, 7, 71, 10, 72, 15, 4) for row in range(250))), 10))
+    found = list(progress_rows("c", table, spans_of(*((row, 7, 71, 10, 72, 15, 4, 9, 70) for row in range(250))), 10))
     assert [len(row.queues) for row in found] == [100, 100, 50]
     assert [queue[0] for row in found for queue in row.queues] == list(range(250))

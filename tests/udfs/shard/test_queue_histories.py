@@ -32,6 +32,7 @@ def columns(rows: list[tuple[int, int, int, int, int, bool]], scale: int = 1) ->
         np.asarray(times, np.int64) * scale,
         *(np.asarray(column, np.int64) for column in offsets),
         np.asarray(commits, np.bool_),
+        *[np.full(len(rows), UNKNOWN, np.int64)] * 2,
     )
 
 

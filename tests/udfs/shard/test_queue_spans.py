@@ -31,9 +31,16 @@ class Observed(NamedTuple):
     end: int = UNKNOWN
     is_commit: bool = True
     start: int = UNKNOWN
+    written: int = UNKNOWN  # a message, and when it was written
+    written_at: int = UNKNOWN
+
+    @property
+    def is_note(self) -> bool:
+        """Return whether it says nothing of the group."""
+        return not self.is_commit and self.offset == self.end == UNKNOWN != self.written
 
 
-Row = tuple[int, int, int, int, int, int, int, int]  # group, queue, span, then as SpanRows
+Row = tuple[int, ...]  # group, queue, span, then as SpanRows
 
 
 Deletion = tuple[int, int] | tuple[int, int, int]  # time, group; and the queue, where a commit is deleted by itself
@@ -65,6 +72,8 @@ def batches(
                 np.array([event.end for event in reported], np.int64),
                 np.full(len(reported), UNKNOWN, np.int64),
                 np.array([event.is_commit for event in reported], np.bool_),
+                np.array([event.written for event in reported], np.int64),
+                np.array([event.written_at for event in reported], np.int64),
             )
             commits.add(columns, [NAMES])
         ends = [event for event in mine if not event.group]
@@ -99,7 +108,7 @@ def batches(
 
 def one_by_one(events: Iterable[Observed], clock: int, deletions: Iterable[Deletion] = ()) -> list[Row]:
     """Return the rows of all spans that end up to the clock, event by event."""
-    remembered: dict[tuple[int, int], list[int]] = {}  # time and offset of the commit, of the end; the start
+    remembered: dict[tuple[int, int], list[int]] = {}  # commit, end (time, offset); start; message, its time
     rows: dict[tuple[int, int, int], list[int]] = {}
     merged: dict[tuple[int, int, int], Observed] = {}
     for event in events:
@@ -107,7 +116,7 @@ def one_by_one(events: Iterable[Observed], clock: int, deletions: Iterable[Delet
         other = merged.get(key, event)
         is_commit = event.is_commit or other.is_commit
         greatest = (max(values) for values in zip(event[3:5], other[3:5], strict=True))
-        merged[key] = Observed(*key, *greatest, is_commit, max(event.start, other.start))
+        merged[key] = Observed(*key, *greatest, is_commit, *map(max, event[6:], other[6:]))
     to_come = sorted(deletions)
 
     def delete_up_to(time: int) -> None:
@@ -115,7 +124,7 @@ def one_by_one(events: Iterable[Observed], clock: int, deletions: Iterable[Delet
             at, group, *queue = to_come.pop(0)
             for key in [key for key in remembered if key[0] == group and (not queue or key[1] == queue[0])]:
                 del remembered[key]
-                rows[*key, at // SPAN] = [at, *[UNKNOWN] * 4]
+                rows[*key, at // SPAN] = [at, *[UNKNOWN] * 6]
 
     for at, of_time in groupby(
         sorted(merged.values(), key=lambda event: (event.at, event.end)), key=lambda event: event.at
@@ -124,11 +133,11 @@ def one_by_one(events: Iterable[Observed], clock: int, deletions: Iterable[Delet
         before: dict[tuple[int, int], list[int]] = {}
         together = list(of_time)
         for event in together:
-            if event.group:
-                remembered.setdefault((event.group, event.queue), [UNKNOWN] * 5)
+            if event.group and not event.is_note:
+                remembered.setdefault((event.group, event.queue), [UNKNOWN] * 7)
         for event in together:
             if event.group:
-                touched = [(event.group, event.queue)]
+                touched = [key for key in [(event.group, event.queue)] if key in remembered]
             else:
                 touched = [key for key in remembered if key[1] == event.queue]
             for key in touched:
@@ -142,6 +151,8 @@ def one_by_one(events: Iterable[Observed], clock: int, deletions: Iterable[Delet
                     now[2:4] = event.at, event.end
                 if not event.group and event.start != UNKNOWN:
                     now[4] = event.start
+                if event.written != UNKNOWN:
+                    now[5:] = event.written, event.written_at
         # What cancels out within one time is no change.
         for key, former in before.items():
             now = remembered[key]
@@ -154,13 +165,24 @@ def one_by_one(events: Iterable[Observed], clock: int, deletions: Iterable[Delet
 EVENTS = st.lists(
     st.one_of(
         st.builds(
-            Observed,
+            lambda *fields: Observed(*fields),  # without those that have a default
             st.integers(0, 45),
             st.integers(1, 2),
             st.integers(0, 2),
             st.integers(UNKNOWN, 3),
             st.integers(UNKNOWN, 4),
             st.booleans(),
+        ),
+        st.builds(
+            lambda at, group, queue, offset, is_commit, written: Observed(
+                at, group, queue, offset, is_commit=is_commit, written=written, written_at=7 * written
+            ),
+            st.integers(0, 45),
+            st.integers(1, 2),
+            st.integers(0, 2),
+            st.sampled_from((UNKNOWN, UNKNOWN, 2)),
+            st.booleans(),
+            st.integers(0, 3),
         ),
         st.builds(
             lambda at, queue, end, start: Observed(at, 0, queue, end=end, start=start),
@@ -205,14 +227,18 @@ def test_a_queue_has_a_row_for_each_span_in_which_it_moved() -> None:
         Observed(17, 0, 0, end=9, start=3),  # it is no move
         Observed(25, 1, 0, 8),
     ]
-    assert batches(events, [30]) == [(1, 0, 0, 4, 6, 7, 9, 2), (1, 0, 2, 25, 8, 17, 9, 3)]
-    assert batches(events, [29]) == [(1, 0, 0, 4, 6, 7, 9, 2)]
+    assert batches(events, [30]) == [(1, 0, 0, 4, 6, 7, 9, 2, -1, -1), (1, 0, 2, 25, 8, 17, 9, 3, -1, -1)]
+    assert batches(events, [29]) == [(1, 0, 0, 4, 6, 7, 9, 2, -1, -1)]
+    # When a message was written is no move either, and nothing of a queue of which nothing else is known.
+    note = Observed(5, 1, 0, is_commit=False, written=6, written_at=3)
+    assert batches([*events, note], [6, 29]) == [(1, 0, 0, 4, 6, 7, 9, 2, 6, 3)]
+    assert batches([*events, note._replace(at=0)], [6, 29]) == [(1, 0, 0, 4, 6, 7, 9, 2, -1, -1)]
 
 
 def test_a_flush_shows_the_open_span_up_to_then() -> None:
     assert batches([Observed(1, 1, 0, 5), Observed(12, 1, 0, 6)], [13], flush=True) == [
-        (1, 0, 0, 1, 5, UNKNOWN, UNKNOWN, UNKNOWN),
-        (1, 0, 1, 12, 6, UNKNOWN, UNKNOWN, UNKNOWN),
+        (1, 0, 0, 1, 5, *[UNKNOWN] * 5),
+        (1, 0, 1, 12, 6, *[UNKNOWN] * 5),
     ]
 
 

@@ -42,6 +42,7 @@ def queue_rows(draw: st.DrawFn) -> QueueRow:
         *(draw(st.integers(0, ended)) if has_end and former else UNKNOWN for _ in range(2)),
         draw(st.integers(1, 2_700)) if draw(st.booleans()) else UNKNOWN,
         *draw(log_starts()),
+        *draw(st.one_of(st.just((UNKNOWN,) * 3), st.tuples(OFFSET, TIME, TIME))),
     )
     name = draw(st.sampled_from([("t", None), ("t", "b"), ("u", None)]))
     return QueueRow(draw(st.integers(0, 2**64 - 1)), *name, draw(st.integers(0, 9)), True, draw(st.booleans()), values)

@@ -64,9 +64,16 @@ def _reported_offsets(
             offset=now.consumer_offset,
             end_offset=max(now.broker_offset, 0),
             moved=moved,
+            # The message read last: the next one was stored no earlier.
+            written_offset=now.consumer_offset - 1 if _is_dated(now) else None,
+            written_at=now.last_timestamp if _is_dated(now) else None,
         )
         for queue, now, moved in sorted(news)
     )
+
+
+def _is_dated(now: QueueOffsets) -> bool:
+    return now.consumer_offset > 0 and now.last_timestamp > 0
 
 
 def _has_moved(volatile: VolatileGroup, queue: MessageQueue, was: QueueOffsets | None, now: QueueOffsets) -> bool:

@@ -241,6 +241,8 @@ class QueueOffsets(msgspec.Struct, frozen=True, rename="camel"):
     broker_offset: int
     consumer_offset: int
     pull_offset: int | None = None  # 5.x: the offset from which its member pulls next
+    # When the broker stored the message before ``consumer_offset``; 0 if it has none (``AdminBrokerProcessor``).
+    last_timestamp: int = 0
 
     @property
     def lag(self) -> int:

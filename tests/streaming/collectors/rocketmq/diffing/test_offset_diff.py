@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from tests.streaming.collectors.rocketmq.surveys import ONE, TWO, Rounds, connections, info, lags, offsets, snapshots
 from udfs.model.events import Progress
 
@@ -42,6 +44,16 @@ def test_a_queue_is_reported_when_another_number_waits_there_though_no_member_co
         {0: (6, 14, True), 3: (0, 2, False)},  # the same number of messages waits, but a member has consumed more
         {0: (6, 14, False), 1: (8, 8, False)},
     ]
+
+
+def test_when_the_message_read_last_was_stored_is_reported_with_its_offset() -> None:
+    rounds = Rounds()
+    stored = {0: 900, 1: 0, 2: 800}  # that of queue 1 was deleted, and nothing was ever read of queue 2
+    read = offsets(q0=(5, 9), q1=(5, 9), q2=(0, 9))
+    dated = {queue: msgspec.structs.replace(of, last_timestamp=stored[queue.queue_id]) for queue, of in read.items()}
+    (progress,) = [event for event in rounds.take(ONE, infos={"c1": info()}, offsets=dated) if type(event) is Progress]
+    written = [(queue.queue_id, queue.written_offset, queue.written_at) for queue in progress.queues]
+    assert written == [(0, 4, 900), (1, None, None), (2, None, None)]
 
 
 def test_a_group_is_reported_as_of_the_time_at_which_its_offsets_were_read() -> None:

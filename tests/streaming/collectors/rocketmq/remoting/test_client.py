@@ -47,6 +47,7 @@ def test_requests_to_a_cluster_are_answered():
     script = orders_script()
     script.modes["orders", "billing"] = ("POP", -1)
     script.groups["billing"].offsets["orders", "broker-a", 1] = (3, 10)
+    script.stored_at["orders", "broker-a", 1] = 1_772_334_720_000
     first, second = script.groups["billing"].members
     with ScriptedRocketMq(script) as cluster:
 
@@ -67,7 +68,7 @@ def test_requests_to_a_cluster_are_answered():
             running = await client.running_info(broker, "billing", second.client_id)
             assert list(running.queues) == queues[1:]
             stats = await client.consume_stats(broker, "billing")
-            assert stats.offsets[queues[1]] == QueueOffsets(10, 3, 3)
+            assert stats.offsets[queues[1]] == QueueOffsets(10, 3, 3, 1_772_334_720_000)
             script.starts["orders", "broker-a", 1] = 2
             bounds = await client.topic_stats(broker, "orders")
             assert bounds == {queues[0]: LogBounds(0, 0), queues[1]: LogBounds(2, 10)}
