@@ -184,7 +184,7 @@ PROGRESS = answered(
         + named(
             "end_at", "start_offset", "lag", "member_id", "host", "client_id", lag_reliable=TRUTH, is_left_over=TRUTH
         )
-        + named(lag_ms=LONG, lag_min_ms=LONG, lag_max_ms=LONG, lag_source=TEXT)
+        + named(lag_ms=LONG, lag_min_ms=LONG, lag_max_ms=LONG, lag_source=TEXT, deleted_in_ms=LONG)
     )
 )
 REBALANCE = object_answered(

@@ -40,6 +40,7 @@ _MEMBER = (
 )
 _QUEUE = (
     *("topic", "broker", "queue_id", "lag", "lag_reliable", "lag_ms", "lag_min_ms", "lag_max_ms", "is_left_over"),
+    *("lag_source", "deleted_in_ms"),
     *("committed_offset", "committed_at", "end_offset", "end_at", "member_id", "host"),
 )
 _MORE = "raise limit, or name a cluster"

@@ -125,6 +125,12 @@ def families(
             GROUP,
             lags.least_seconds,
         ),
+        _gauge(
+            "group_deleted_in_seconds",
+            "How long until retention deletes an unread message, as fast as starts of logs moved; 0 if it does now.",
+            GROUP,
+            lags.deleted_in_seconds,
+        ),
         *_of_findings(found, groups, unknown, _unwritten(found, freshness, names, platforms), {*clusters} - {None}),
         _of_widespread(known_rows(found, unknown), widespread, widespread_kinds, groups),
         _of_rejected(summed(reader, "rejected_events", ["reason"], _of_reasons)["rejected"]),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Sequence
+from math import inf
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -13,7 +14,7 @@ import pyarrow.compute as pc
 from dashboard.metrics.group_labels import GroupLabels
 from dashboard.metrics.known_sources import known_rows
 from streaming.tables.arrow_rows import from_arrow_columns, integers
-from streaming.views.lag_ages import ages_of
+from streaming.views.lag_ages import LogStarts, ages_of
 from streaming.views.progress import is_left_over, recent_rows
 from streaming.views.reader import Reader
 from udfs.model.arrays import Int64
@@ -36,12 +37,14 @@ class Lags(NamedTuple):
         messages: The sum over queues. unknown_queues: How many queues are not in it.
         seconds: The age of the oldest unread message; none where only a lower bound of some queue's is known.
         least_seconds: Its lower bound.
+        deleted_in_seconds: How long until retention deletes the first of the next unread messages, where that is known.
     """
 
     messages: _ByGroup
     unknown_queues: _ByGroup
     seconds: _ByGroup
     least_seconds: _ByGroup
+    deleted_in_seconds: _ByGroup
 
 
 def lag_by_group(reader: Reader, groups: GroupLabels, unknown: Collection[str] = ()) -> Lags:
@@ -52,20 +55,20 @@ def lag_by_group(reader: Reader, groups: GroupLabels, unknown: Collection[str] =
     Args:
         unknown: Clusters that are left out.
     """
-    lags = Lags(defaultdict(float), defaultdict(float), {}, {})
+    lags = Lags(defaultdict(float), defaultdict(float), {}, {}, {})
     recent = recent_rows(reader)
     if recent is None:
         return lags
-    rows = reader.read("queue_progress", columns=[*_QUEUE, *_OBSERVED], where={"event_time": recent})
+    rows = reader.read("queue_progress", columns=[*_QUEUE, *_OBSERVED, "start_offset"], where={"event_time": recent})
     # Arrow sums them, because there are far more queues than topics. A group without an observed lag has none.
     found = _newest(known_rows(rows, unknown)).group_by(["cluster", "group_id", "topic"])
     nulls = pc.CountOptions(mode="only_null")
-    unsure = [("is_unsure", "any"), ("lag_ms", "max"), ("lag_min_ms", "max")]
+    unsure = [("is_unsure", "any"), ("lag_ms", "max"), ("lag_min_ms", "max"), ("deleted_in_ms", "min")]
     topics = found.aggregate([("lag", "sum"), ("lag", "count", nulls), *unsure])
     wanted = _subscribed_topics(reader)
     columns = ["cluster", "group_id", "topic", "lag_sum", "lag_count", *("_".join(each) for each in unsure)]
     is_unsure: set[tuple[str, ...]] = set()
-    for cluster, group, topic, lag, queues, is_bound, age, least in zip(
+    for cluster, group, topic, lag, queues, is_bound, age, least, deleted_in in zip(
         *from_arrow_columns(topics, columns), strict=True
     ):
         if is_left_over(topic, wanted.get((cluster, group))):
@@ -79,11 +82,13 @@ def lag_by_group(reader: Reader, groups: GroupLabels, unknown: Collection[str] =
         for ages, figure in ((lags.seconds, age), (lags.least_seconds, least)):
             if figure is not None:
                 ages[key] = max(ages.get(key, 0.0), figure / 1_000)
+        if deleted_in is not None:
+            lags.deleted_in_seconds[key] = min(lags.deleted_in_seconds.get(key, inf), deleted_in / 1_000)
     return lags._replace(seconds={key: age for key, age in lags.seconds.items() if key not in is_unsure})
 
 
 def _newest(rows: pa.Table) -> pa.Table:
-    """Return the last row of each queue, with the age of its next unread message.
+    """Return the last row of each queue, with the age of its next unread message, and when retention deletes that.
 
     ``is_unsure``: Messages wait, and no upper bound of their age is known.
     """
@@ -108,9 +113,32 @@ def _newest(rows: pa.Table) -> pa.Table:
     is_read, waits = lag[lasts] == 0, (lag[lasts] > 0) & is_bounded
     age, least = (np.where(is_read, 0, np.where(waits, figure, UNKNOWN)) for figure in ages[:2])
     found = rows.take(pa.array(lasts))
-    for name, figure in (("lag_ms", age), ("lag_min_ms", least)):
+    start = integers(rows["start_offset"], UNKNOWN)
+    begun = _starts(place, start[order], np.where(is_seen, end_at[order], UNKNOWN), start[lasts])
+    deleted_in = np.full(len(lasts), UNKNOWN)
+    for queue, log in begun.items():
+        left_ms = log.reach_ms(int(committed[queue]), int(known_ms[queue])) if lag[lasts][queue] > 0 else None
+        deleted_in[queue] = UNKNOWN if left_ms is None else left_ms
+    for name, figure in (("lag_ms", age), ("lag_min_ms", least), ("deleted_in_ms", deleted_in)):
         found = found.append_column(name, pa.array(figure, mask=figure == UNKNOWN))
     return found.append_column("is_unsure", pa.array((lag[lasts] > 0) & (age == UNKNOWN)))
+
+
+def _starts(queues: Int64, starts: Int64, times: Int64, current: Int64) -> dict[int, LogStarts]:
+    """Return where the logs of queues began, of those whose start moved.
+
+    Args:
+        queues, starts, times: Observations by queue, then by time. current: The newest start of each queue.
+    """
+    is_known = (starts != UNKNOWN) & (times != UNKNOWN)
+    queues, starts, times = queues[is_known], starts[is_known], times[is_known]
+    is_new = np.append(True, (np.diff(queues) != 0) | (np.diff(starts) != 0))[: len(queues)]
+    moved = np.bincount(queues[is_new], minlength=len(current)) > 1
+    found: dict[int, LogStarts] = {}
+    for at in np.flatnonzero(is_new & moved[queues]).tolist():
+        queue = int(queues[at])
+        found.setdefault(queue, LogStarts(int(current[queue]))).add(int(starts[at]), int(times[at]))
+    return found
 
 
 def _known_ms(groups: Int64, times: Int64, at_least: np.int64) -> Int64:

@@ -25,7 +25,7 @@ from streaming.terminal.escape import printable
 from streaming.terminal.format import between, span_text
 from streaming.views.group_health import RESTLESS, RESTLESS_REBALANCES, RESTLESS_WITHIN_MS
 from streaming.views.group_state_texts import state_text
-from streaming.views.lag_ages import lag_age_text
+from streaming.views.lag_ages import deleted_in_text, lag_age_text
 from streaming.views.phase_texts import phases_text
 from streaming.views.related_findings import FindingCulprit
 
@@ -257,6 +257,12 @@ def _compared(cell: Cell) -> str:
     return f"{amount(cell.value)}{note}"
 
 
+def _lag_age(cell: Cell) -> str:
+    is_at_risk = cell.row["deleted_in_ms"] is not None
+    note = f' <small class="note">deleted {escape(deleted_in_text(cell.row))}</small>' if is_at_risk else ""
+    return f"{escape(lag_age_text(cell.row))}{note}"
+
+
 _CELLS: Mapping[str, Callable[[Cell], str]] = {
     "health": lambda cell: health(cell.value),
     "spark": lambda cell: spark(cell.value),
@@ -272,7 +278,7 @@ _CELLS: Mapping[str, Callable[[Cell], str]] = {
     "repeated": lambda cell: repeated(cell.row),
     "waiting": lambda cell: waiting(cell.row),
     "lag": _lag,
-    "lag_age": lambda cell: escape(lag_age_text(cell.row)),
+    "lag_age": _lag_age,
     "phases": lambda cell: escape(phases_text(cell.row) or DASH),
     "truth": lambda cell: truth(cell.value),
     "group": lambda cell: _link(group_address(cell.cluster, cell.value), shown(cell.value)),

@@ -94,7 +94,7 @@ def progress_columns(rows: Sequence[Row]) -> list[Shown]:
     """Return the columns of `kafka-consumer-groups.sh --describe`, in its order; brokers if queues have them."""
     from streaming.terminal.member_names import brief_id
     from streaming.terminal.output import Shown, field, name_field
-    from streaming.views.lag_ages import lag_age_text
+    from streaming.views.lag_ages import deleted_in_text, lag_age_text
     from streaming.views.progress import lag_text
 
     return [
@@ -106,6 +106,7 @@ def progress_columns(rows: Sequence[Row]) -> list[Shown]:
         field("LOG-END-OFFSET", "end_offset"),
         Shown("LAG", lag_text),
         Shown("AGE", lag_age_text),
+        *([Shown("DELETED", deleted_in_text)] if any(row["deleted_in_ms"] is not None for row in rows) else []),
         name_field("CONSUMER-ID", "member_id", brief_id),
         field("HOST", "host", is_wide=True),
         field("CLIENT-ID", "client_id", is_wide=True),

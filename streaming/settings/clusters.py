@@ -50,6 +50,7 @@ class Kafka(LiveCluster, ClientOptions):
     bootstrap_servers: KafkaAddress
     source: Literal["records", "admin", "auto"]
     ends_interval_ms: Span
+    unread_groups: int = Field(ge=0, le=10_000)
     logs: tuple[str, ...]
     log_timezone: str
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from streaming.tables.arrow_rows import from_arrow_columns
 from streaming.tables.schema import Row
-from streaming.terminal.format import counted
+from streaming.terminal.format import counted, span_text
 from streaming.views.reader import Reader, Within
 from udfs.model.arrays import Int64
 from udfs.model.observations import UNKNOWN
@@ -28,7 +28,9 @@ HISTORY_MS = 86_400_000
 # An end that was read first in a span may have grown before it: ends are read at least once in so long.
 _READ_WITHIN_MS = 60_000
 _NO_END = (UNKNOWN,) * 3
-_COLUMNS = ("topic", "broker", "queue_id", "event_time", "end_offset", "end_at")
+_COLUMNS = ("topic", "broker", "queue_id", "event_time", "end_offset", "end_at", "start_offset")
+# As for the finding: three starts show how fast a log's start moves, unless it has not moved for so many times as long.
+_STARTS_OF_PACE, _QUIET_AFTER = 3, 3
 
 
 class LagAge(NamedTuple):
@@ -37,13 +39,16 @@ class LagAge(NamedTuple):
     Attributes:
         lag_ms: Exact, or interpolated; None if only a lower bound is known. lag_min_ms, lag_max_ms: Bounds; both are 0
             if everything was read. lag_source: ``brokers`` if the time of a message at the commit, or before it, bounds
-            the age more closely than the history of ends does; ``history``; None if nothing is known.
+            the age more closely than the history of ends does; ``history``; None if nothing is known. deleted_in_ms:
+            How long until retention deletes it, as fast as the start of the log moved last; 0 if it did; None if
+            nothing waits, or the start does not move.
     """
 
     lag_ms: int | None = None
     lag_min_ms: int | None = None
     lag_max_ms: int | None = None
     lag_source: str | None = None
+    deleted_in_ms: int | None = None
 
 
 _NONE_WAITS = LagAge(0, 0, 0, "history")
@@ -68,7 +73,9 @@ def lag_ages(
         "queue_progress", columns=_COLUMNS, where={**where, "topic": topics, "event_time": since}
     ):
         history.add(block)
-    return found | history.ages(known_ms)
+    ages = history.ages(known_ms)
+    found |= {queue: ages.get(queue, LagAge()) for queue in waiting}
+    return {queue: age._replace(deleted_in_ms=history.deleted_in_ms(queue, known_ms)) for queue, age in found.items()}
 
 
 def lag_age_text(row: Mapping[str, Any]) -> str:
@@ -81,6 +88,19 @@ def lag_age_text(row: Mapping[str, Any]) -> str:
     if row["lag_ms"] is not None:
         return f"{row['lag_ms'] / 1_000:.0f} s"
     return "-" if row["lag_min_ms"] is None else f">{row['lag_min_ms'] / 1_000:.0f} s"
+
+
+def deleted_in_text(row: Mapping[str, Any]) -> str:
+    """Return when retention deletes the next unread message of a queue.
+
+    Example:
+        >>> deleted_in_text({"deleted_in_ms": 3_723_000}), deleted_in_text({"deleted_in_ms": 0})
+        ('in about 1 h 2 min', 'now')
+    """
+    left_ms = row["deleted_in_ms"]
+    if left_ms is None:
+        return "-"
+    return f"in about {span_text(left_ms)}" if left_ms else "now"
 
 
 def group_lag_text(rows: Sequence[Mapping[str, Any]]) -> str:
@@ -107,8 +127,43 @@ def group_lag_text(rows: Sequence[Mapping[str, Any]]) -> str:
     oldest = max(known, key=lambda row: row["lag_ms"] or row["lag_min_ms"] or 0)
     if number and lag_age_text(oldest) != "-":
         text += f", the oldest for {lag_age_text(oldest)}"
+    at_risk = [row for row in known if row.get("deleted_in_ms") is not None]
+    if at_risk:
+        text += f", the first is deleted {deleted_in_text(min(at_risk, key=lambda row: row['deleted_in_ms']))}"
     unknown = len(queues) - len(known)
     return text + (f"; of {counted(unknown, 'queue')} the lag is not known" if unknown else "")
+
+
+class LogStarts:
+    """Where one queue's log began, each with the time by which it did; those beyond where it begins now are another's.
+
+    Args:
+        current: Where it begins now.
+    """
+
+    def __init__(self, current: int | None) -> None:
+        self._current = current
+        self._since: dict[int, int] = {}
+
+    def add(self, start: int | None, at_ms: int) -> None:
+        """Add an observation, in any order."""
+        if start is not None and self._current is not None and start <= self._current:
+            self._since[start] = min(at_ms, self._since.get(start, at_ms))
+
+    def reach_ms(self, offset: int, known_ms: int) -> int | None:
+        """Return how long after a time the log begins beyond an offset."""
+        if self._current is None:
+            return None
+        if self._current > offset:
+            return 0
+        starts = sorted(self._since.items())[-_STARTS_OF_PACE:]
+        if len(starts) < _STARTS_OF_PACE:
+            return None
+        (_, first_at), (before, before_at), (start, moved_at) = starts
+        between, quiet = moved_at - before_at, known_ms - moved_at
+        if not first_at < before_at < moved_at or quiet > _QUIET_AFTER * between:
+            return None
+        return max(0, moved_at + round((offset - start) * max(between, quiet) / (start - before)) - known_ms)
 
 
 class _History:
@@ -117,21 +172,27 @@ class _History:
     def __init__(self, waiting: Mapping[_Queue, Row]) -> None:
         self._committed = {queue: row["committed_offset"] for queue, row in waiting.items()}
         self._written = {queue: written_of(row) for queue, row in waiting.items()}
+        self._starts = {queue: LogStarts(row.get("start_offset")) for queue, row in waiting.items()}
         self._up_to: dict[_Queue, tuple[int, int, int]] = {}
         self._beyond: dict[_Queue, tuple[int, int, int]] = {}
 
     def add(self, block: pa.Table) -> None:
         """Add rows, in any order."""
-        for topic, broker, queue_id, span, end, at in zip(*from_arrow_columns(block, _COLUMNS), strict=True):
+        for topic, broker, queue_id, span, end, at, start in zip(*from_arrow_columns(block, _COLUMNS), strict=True):
             queue = topic, broker, queue_id
             committed = self._committed.get(queue)
             if committed is None or end is None or at is None:
                 continue
+            self._starts[queue].add(start, at)
             seen = at, span, end
             if end <= committed:
                 self._up_to[queue] = max(seen, self._up_to.get(queue, seen))
             else:
                 self._beyond[queue] = min(seen, self._beyond.get(queue, seen))
+
+    def deleted_in_ms(self, queue: _Queue, known_ms: int) -> int | None:
+        """Return how long after a time retention deletes the next unread message of a queue."""
+        return self._starts[queue].reach_ms(self._committed[queue], known_ms) if queue in self._starts else None
 
     def ages(self, known_ms: int) -> dict[_Queue, LagAge]:
         """Return the ages at a time."""

@@ -19,22 +19,27 @@ _POLL_MS = 500
 
 @contextmanager
 def collecting(
-    broker: Broker, folder: Path, poll_ms: int = _POLL_MS, partitions: int = 1, ends_interval_ms: int = 0
+    broker: Broker,
+    folder: Path,
+    poll_ms: int = _POLL_MS,
+    partitions: int = 1,
+    ends_interval_ms: int = 0,
+    unread_groups: int = 0,
 ) -> Iterator[None]:
     """Write events into a folder until the block is left, and then all that happened in the block.
 
     Args:
-        partitions: How many ``__consumer_offsets`` has. ends_interval_ms: How often ends are read; 0: never.
+        partitions: How many ``__consumer_offsets`` has. ends_interval_ms, unread_groups: See ``KafkaOptions``.
     """
     folder.mkdir(exist_ok=True)
-    collector = _collector(broker, folder, poll_ms, partitions, ends_interval_ms)
+    collector = _collector(broker, folder, poll_ms, partitions, ends_interval_ms, unread_groups)
     collector.start()
     try:
         yield
     finally:
         collector.stop()
     # The next one continues where its predecessor has stopped.
-    collector = _collector(broker, folder, poll_ms, partitions, ends_interval_ms)
+    collector = _collector(broker, folder, poll_ms, partitions, ends_interval_ms, unread_groups)
     try:
         assert collector.observe_once()
     finally:
@@ -42,10 +47,10 @@ def collecting(
 
 
 def _collector(
-    broker: Broker, folder: Path, poll_ms: int, partitions: int, ends_interval_ms: int
+    broker: Broker, folder: Path, poll_ms: int, partitions: int, ends_interval_ms: int, unread_groups: int
 ) -> StandaloneKafkaCollector:
     return StandaloneKafkaCollector(
-        KafkaOptions(broker.bootstrap, CLUSTER, ends_interval_ms=ends_interval_ms),
+        KafkaOptions(broker.bootstrap, CLUSTER, ends_interval_ms=ends_interval_ms, unread_groups=unread_groups),
         *(EventFiles(folder, name) for name in ("topics", "groups")),
         partitions=partitions,
         poll_interval_ms=poll_ms,

@@ -7,6 +7,7 @@ this machine when a round began, because no record shows the brokers' clock.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import msgspec
 
@@ -42,6 +43,7 @@ class AdminKafkaCollector(KafkaCollector):
     ) -> None:
         self._group_log = groups
         self._patterns = GroupPatterns(options.include_groups, options.exclude_groups)
+        options = replace(options, unread_groups=0)  # of these groups no commits are known
         super().__init__(
             options, topics, dict, poll_interval_ms=poll_interval_ms, lateness_ms=lateness_ms, view=GroupReader
         )

@@ -31,6 +31,7 @@ from streaming.collectors.kafka.groups_under_way import GroupsUnderWay
 from streaming.collectors.kafka.metadata_client import REFUSALS, MetadataClient
 from streaming.collectors.kafka.options import KafkaOptions
 from streaming.collectors.kafka.topic_diff import TopicDiff
+from streaming.collectors.kafka.unread_messages import UnreadMessages
 from streaming.machine.clock import now_ms
 from streaming.machine.logs import logger
 from streaming.machine.process import since_boot_ms
@@ -118,6 +119,7 @@ class KafkaCollector(CollectorThread):
         self._remember()
         self._clock = BrokerClock(poll_interval_ms)
         self._end_diff = EndDiff(options.cluster, options.ends_interval_ms)
+        self._unread = UnreadMessages(options.cluster, options.unread_groups, self._patterns)
         self._offsets_read = offsets_read
         self._early = EarlyClock(lateness_ms)
         self._releases = CoordinatorReleases(options, self._patterns)
@@ -311,9 +313,11 @@ class KafkaCollector(CollectorThread):
         starts = view.starts(partitions)
         ends = view.ends(partitions)
         moved = self._end_diff.diff(ends, starts, at_ms)
-        if moved:
-            self._log.append(moved)
-        self._end_diff.note(moved, ends, at_ms, is_complete=len(ends) == sum(partitions.values()))
+        is_complete = len(ends) == sum(partitions.values())
+        unread = self._unread.read(view, ends, at_ms) if is_complete else []
+        if moved or unread:
+            self._log.append([*moved, *unread])
+        self._end_diff.note(moved, ends, at_ms, is_complete=is_complete)
 
     def _see_times(self, view: MetadataClient, ends: Mapping[int, int], before_ms: int) -> None:
         """Read the first and the last record written since the round before, in one partition that has any."""

@@ -39,6 +39,7 @@ def options_of(settings: Kafka) -> KafkaOptions:
         include_groups=settings.include_groups,
         exclude_groups=settings.exclude_groups,
         ends_interval_ms=settings.ends_interval_ms,
+        unread_groups=settings.unread_groups,
     )
 
 

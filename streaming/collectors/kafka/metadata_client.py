@@ -6,7 +6,7 @@ import bisect
 import contextlib
 import time
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, wait
 from types import TracebackType
 from typing import TYPE_CHECKING, TypeVar
@@ -15,6 +15,7 @@ from confluent_kafka import (
     TIMESTAMP_NOT_AVAILABLE,
     Consumer,
     ConsumerGroupState,
+    ConsumerGroupTopicPartitions,
     ConsumerGroupType,
     KafkaError,
     KafkaException,
@@ -23,6 +24,7 @@ from confluent_kafka import (
 )
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
+from streaming.collectors.kafka.message_search import DatedMessage
 from streaming.collectors.kafka.options import KafkaOptions
 from streaming.collectors.kafka.topic_diff import ObservedTopic
 from streaming.machine.logs import LIBRDKAFKA
@@ -226,16 +228,49 @@ class MetadataClient:
 
     def ends(self, partitions: Mapping[str, int]) -> dict[tuple[str, int], int]:
         """Return the end offsets, without partitions that have no leader, as on a broker that is away."""
-        return self._offsets_of(partitions, OffsetSpec.latest())
+        return self._bounds(partitions, OffsetSpec.latest())
 
     def starts(self, partitions: Mapping[str, int]) -> dict[tuple[str, int], int]:
         """Return the earliest offsets, without partitions that have no leader."""
-        return self._offsets_of(partitions, OffsetSpec.earliest())
+        return self._bounds(partitions, OffsetSpec.earliest())
 
-    def _offsets_of(self, partitions: Mapping[str, int], spec: OffsetSpec) -> dict[tuple[str, int], int]:
-        places = {TopicPartition(topic, number): spec for topic in partitions for number in range(partitions[topic])}
-        found: dict[tuple[str, int], int] = {}
-        if places:
+    def first_since(self, times: Mapping[tuple[str, int], int]) -> dict[tuple[str, int], DatedMessage | None]:
+        """Return of each partition that has a leader the first message that is not older than a time, or None."""
+        found = self._offsets_of({place: OffsetSpec.for_timestamp(time_ms) for place, time_ms in times.items()})
+        return {
+            place: None if answer.offset < 0 or answer.timestamp < 0 else DatedMessage(answer.offset, answer.timestamp)
+            for place, answer in found.items()
+        }
+
+    def consumer_groups(self) -> list[str]:
+        """Return the names of all consumer groups; none if no broker lists them."""
+        with contextlib.suppress(KafkaException):
+            request = self._admin.list_consumer_groups(request_timeout=_ENDS_TIMEOUT_S)
+            return sorted(group.group_id for group in answer_of(request, _ENDS_TIMEOUT_S).valid)
+        return []
+
+    def committed(self, groups: Sequence[str]) -> dict[str, dict[tuple[str, int], int]]:
+        """Return the committed offsets of each group that this user may describe; -1 where there is none."""
+        answers: dict[str, Future[ConsumerGroupTopicPartitions]] = {}
+        for name in groups:  # the client takes one group at a time
+            wanted = [ConsumerGroupTopicPartitions(name)]
+            answers |= self._admin.list_consumer_group_offsets(wanted, request_timeout=_ENDS_TIMEOUT_S)
+        wait(answers.values(), _ENDS_TIMEOUT_S + _LONGER_S)
+        found: dict[str, dict[tuple[str, int], int]] = {}
+        for name, answer in answers.items():
+            if answer.done() and answer.exception() is None:
+                places = answer.result().topic_partitions or ()
+                found[name] = {(place.topic, place.partition): place.offset for place in places if place.error is None}
+        return found
+
+    def _bounds(self, partitions: Mapping[str, int], spec: OffsetSpec) -> dict[tuple[str, int], int]:
+        places = {(topic, number): spec for topic in partitions for number in range(partitions[topic])}
+        return {place: answer.offset for place, answer in self._offsets_of(places).items()}
+
+    def _offsets_of(self, specs: Mapping[tuple[str, int], OffsetSpec]) -> dict[tuple[str, int], ListOffsetsResultInfo]:
+        found: dict[tuple[str, int], ListOffsetsResultInfo] = {}
+        if specs:
+            places = {TopicPartition(*place): spec for place, spec in specs.items()}
             answers = self._admin.list_offsets(places, request_timeout=_ENDS_TIMEOUT_S)
             # All are requested together; otherwise each partition of an unavailable broker is waited for in turn.
             answered, _ = wait(answers.values(), _ENDS_TIMEOUT_S)
@@ -243,7 +278,7 @@ class MetadataClient:
                 # The rest of a poll must not depend on one partition.
                 if answer in answered:
                     with contextlib.suppress(KafkaException):
-                        found[place.topic, place.partition] = answer.result().offset
+                        found[place.topic, place.partition] = answer.result()
         return found
 
     def record_time(self, partition: int, offset: int, topic: str = OFFSETS_TOPIC) -> int | None:

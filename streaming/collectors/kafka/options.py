@@ -75,6 +75,7 @@ class KafkaOptions:
         properties: Client properties; a leading ``kafka.`` is dropped. Never shown, because they hold secrets.
         include_groups, exclude_groups: The followed groups, as patterns for whole group ids.
         ends_interval_ms: How often the end offsets of all partitions are read; 0 for never.
+        unread_groups: Of so many groups it is read then when their next unread messages were written.
     """
 
     bootstrap_servers: str
@@ -83,6 +84,7 @@ class KafkaOptions:
     include_groups: tuple[str, ...] = (".*",)
     exclude_groups: tuple[str, ...] = ()
     ends_interval_ms: int = 0
+    unread_groups: int = 0
 
     @property
     def user(self) -> str | None:

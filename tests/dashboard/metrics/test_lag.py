@@ -51,7 +51,7 @@ def test_commits_of_topics_to_which_nobody_subscribes_do_not_count(tmp_path: Pat
 
 def test_tables_without_progress_have_no_lag(tmp_path: Path) -> None:
     write(tmp_path, QUEUE_PROGRESS, [moved(0, 0, 1, None)])
-    assert lag_by_group(Reader(tmp_path), labels()) == ({}, {("c", "g"): 1}, {}, {})
+    assert lag_by_group(Reader(tmp_path), labels()) == ({}, {("c", "g"): 1}, {}, {}, {})
 
 
 def test_the_oldest_unread_message_of_a_group_is_as_old_as_its_progress_shows(tmp_path: Path) -> None:
@@ -60,19 +60,22 @@ def test_the_oldest_unread_message_of_a_group_is_as_old_as_its_progress_shows(tm
     for group in range(12):
         for queue in range(rng.randrange(1, 4)):
             end = committed = rng.choice([0, 500])
+            start = rng.choice([0, None])
             for minute in range(rng.randrange(1, 9)):
                 end = rng.randrange(90) if rng.random() < 0.05 else end + rng.choice([0, 7, 400])
                 committed = rng.choice([committed, end, end + 5, min(end, committed + 60)])
                 known_end = None if rng.random() < 0.1 else end
                 at_ms, message = T0 + 60_000 * minute - rng.randrange(90_000), committed - rng.choice([0, 0, 1, 30, -4])
                 written = {"written_offset": message, "written_at": at_ms} if rng.random() < 0.4 else {}
-                rows.append(moved(queue, minute * 60_000, committed, known_end, group_id=f"g{group}", **written))
+                start = None if start is None else start + rng.choice([0, 9])
+                of_log = written | {"start_offset": start}
+                rows.append(moved(queue, minute * 60_000, committed, known_end, group_id=f"g{group}", **of_log))
     rng.shuffle(rows)
     write(tmp_path, QUEUE_PROGRESS, rows)
     names = [f"g{group}" for group in range(12)]
     reader = Reader(tmp_path)
     lags = lag_by_group(reader, GroupLabels([("c", name) for name in names], ["c"], load().metrics))
-    kinds = set()
+    kinds: set[object] = set()
     for name in names:
         queues = progress(reader, GROUP | {"group_id": name}, [])
         ages = [queue["lag_ms"] for queue in queues if queue["lag"] is not None]
@@ -80,8 +83,11 @@ def test_the_oldest_unread_message_of_a_group_is_as_old_as_its_progress_shows(tm
         is_known = bool(ages) and None not in ages
         kinds.add((is_known, bool(least), max(least, default=0) > 0))
         assert lags.seconds.get(("c", name)) == (max(ages) / 1_000 if is_known else None), name
+        deleted_in = [queue["deleted_in_ms"] for queue in queues if queue["deleted_in_ms"] is not None]
+        kinds.add(bool(deleted_in))
+        assert lags.deleted_in_seconds.get(("c", name)) == (min(deleted_in) / 1_000 if deleted_in else None), name
         assert lags.least_seconds.get(("c", name)) == (max(least) / 1_000 if least else None), name
-    assert {(True, True, True), (False, True, True)} <= kinds
+    assert {(True, True, True), (False, True, True), True, False} <= kinds
 
 
 def test_of_a_queue_with_only_a_lower_bound_only_that_is_reported(tmp_path: Path) -> None:

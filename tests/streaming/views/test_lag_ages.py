@@ -29,6 +29,10 @@ def _waiting(queue_id: int, lag: int | None, lag_ms: int | None, lag_min_ms: int
             [_waiting(0, 3, 1_000, 0), _waiting(1, 50, 9_000, 0) | {"is_left_over": True}],
             "3 messages wait, the oldest for 1 s",
         ),
+        (
+            [_waiting(0, 3, 1_000, 0) | {"deleted_in_ms": 7_260_000}, _waiting(1, 9, 9_000, 0)],
+            "12 messages wait, the oldest for 9 s, the first is deleted in about 2 h 1 min",
+        ),
     ],
 )
 def test_the_lag_of_a_group_is_the_sum_in_messages_and_the_largest_in_time(rows: list[Row], text: str) -> None:

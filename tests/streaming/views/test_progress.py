@@ -312,6 +312,40 @@ def test_the_brokers_time_of_a_message_at_the_commit_or_before_it_counts_before_
     ]
 
 
+def test_how_long_until_retention_deletes_the_next_unread_message_follows_from_the_starts_of_its_log(
+    tmp_path: Path,
+) -> None:
+    minute = 60_000
+
+    def begun(queue: int, committed: int | None, *starts: tuple[int, int]) -> list[dict[str, Any]]:
+        """Return a row for each minute and start."""
+        return [moved(queue, at * minute, committed, 1_000) | {"start_offset": start} for at, start in starts]
+
+    rows = [
+        *begun(0, 500, (0, 0), (1, 50), (4, 110), (6, 110)),  # 60 messages in 3 min, the last time 6 min ago
+        *begun(1, 500, (0, 0), (5, 50), (10, 110)),  # moves right now
+        *begun(2, 500, (0, 0), (1, 50), (2, 100)),  # it has not moved since
+        *begun(3, 500, (6, 50), (10, 110)),  # that it moves is not known
+        *begun(4, 100, (0, 0), (5, 50), (10, 110)),  # it has passed the commit
+        *begun(5, 500, (0, 400), (2, 600), (4, 900), (6, 0), (10, 7)),  # the topic was made again
+        *begun(6, 1_000, (0, 0), (5, 50), (10, 110)),  # none waits
+        *begun(7, None, (0, 0), (5, 50), (10, 110)),
+    ]
+    write(tmp_path, QUEUE_PROGRESS, rows)
+    found = {row["queue_id"]: row["deleted_in_ms"] for row in progress(Reader(tmp_path), GROUP, MEMBERS)}
+    later = round((500 - 110) * 6 * minute / 60) - 6 * minute
+    assert found == {
+        0: later,
+        1: round((500 - 110) * 5 * minute / 60),
+        2: None,
+        3: None,
+        4: 0,
+        5: None,
+        6: None,
+        7: None,
+    }
+
+
 def test_a_topic_that_was_made_again_has_no_age_from_its_former_ends(tmp_path: Path) -> None:
     write(tmp_path, QUEUE_PROGRESS, [moved(0, 0, 5, 100), moved(0, 60_000, 5, 3), moved(0, 120_000, 5, 9)])
     assert _ages(tmp_path) == [(0, None, 120_000, None, "history")]

@@ -58,10 +58,19 @@ class Cluster:
         found: dict[Any, Future[Any]] = {place: Future() for place in places}
         for place, answer in found.items():
             if place.partition in self.led:
-                answer.set_result(SimpleNamespace(offset=7))
+                answer.set_result(SimpleNamespace(offset=-1 if place.topic == "empty" else 7, timestamp=900))
             elif place.partition in self.refused:
                 answer.set_exception(KafkaException(KafkaError(KafkaError.LEADER_NOT_AVAILABLE)))
         return found
+
+    def list_consumer_group_offsets(self, wanted: Any, **_: object) -> dict[str, Future[Any]]:
+        (group,) = wanted
+        places = [SimpleNamespace(topic="t", partition=at, offset=5 * at, error=at == 2 or None) for at in range(3)]
+        answer = done(SimpleNamespace(topic_partitions=places))
+        if group.group_id == "refused":
+            answer = Future()
+            answer.set_exception(KafkaException(KafkaError(KafkaError.GROUP_AUTHORIZATION_FAILED)))
+        return {group.group_id: answer}
 
     def describe_cluster(self, **_: object) -> Future[Any]:
         return done(SimpleNamespace(nodes=[SimpleNamespace(id=node, rack=rack) for node, rack in self.racks.items()]))
@@ -158,6 +167,20 @@ def test_partitions_without_an_answer_are_missing_and_waited_for_together(
     cluster.led, cluster.refused = {1}, {2}
     assert view.ends({"t": 9}) == {("t", 1): 7}
     assert waits.call_count == 1
+
+
+def test_the_first_message_since_a_time_is_read_of_partitions_with_a_leader(
+    cluster: Cluster, view: MetadataClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(metadata_client, "_ENDS_TIMEOUT_S", 0.05)
+    cluster.led = {1}
+    asked = {("t", 1): 800, ("empty", 1): 800, ("t", 3): 800}
+    assert view.first_since(asked) == {("t", 1): (7, 900), ("empty", 1): None}
+    assert view.first_since({}) == {}
+
+
+def test_commits_are_read_of_groups_that_may_be_described(cluster: Cluster, view: MetadataClient) -> None:
+    assert view.committed(["a", "refused"]) == {"a": {("t", 0): 0, ("t", 1): 5}}
 
 
 def test_without_groups_there_is_no_topic_of_offsets_and_other_errors_are_raised(
