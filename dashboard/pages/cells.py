@@ -71,9 +71,7 @@ def table_rows(columns: Sequence[PageColumn], rows: Sequence[Row], cluster: str 
             parts.append(f"{opening}{DASH if is_nothing else write(Cell(value, row, where))}")
             if is_named and name == "group_id":
                 # The style sheet adds it, so that the text of the cell stays the group's name.
-                parts.append(
-                    f'<small class="narrow" data-cluster="{escape(printable(where[:CLUSTER_LENGTH]))}"></small>'
-                )
+                parts.append(f'<small class="narrow" data-more="{escape(printable(where[:CLUSTER_LENGTH]))}"></small>')
             parts.append("</td>")
         parts.append("</tr>\n")
     return Markup("".join(parts))
@@ -173,6 +171,19 @@ def _member(cell: Cell) -> str:
     # A member that joined in the rebalance in progress has no page yet.
     text = shown(cell.value)
     return text if cell.row.get("is_new") else _link(member_address(cell.value, cell.cluster), text)
+
+
+def _pod(cell: Cell) -> str:
+    row = cell.row
+    lines = [
+        [row.get("workload") or "", f"revision {row['revision']}" if row.get("revision") else ""],
+        [f"{name} {row[name]}" for name in ("namespace", "node") if row.get(name)],
+        [row.get("image") or ""],
+    ]
+    about = "".join(
+        f"<small>{shown(text, PROSE_LENGTH)}</small>" for line in lines if (text := ", ".join(filter(None, line)))
+    )
+    return f"{shown(cell.value)}{about}"
 
 
 def _host(cell: Cell) -> str:
@@ -286,6 +297,7 @@ _CELLS: Mapping[str, Callable[[Cell], str]] = {
     "member": _member,
     "client": lambda cell: _link(client_address(cell.value, cell.cluster), shown(cell.value)),
     "host": _host,
+    "pod": _pod,
     "rebalance": lambda cell: _link(rebalance_address(cell.row["rebalance_id"]), when(cell.value)),
     "time": lambda cell: when(cell.value),
     "span": lambda cell: span(cell.value),

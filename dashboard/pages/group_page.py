@@ -28,6 +28,7 @@ from streaming.views.group_state_texts import (
     state_text,
 )
 from streaming.views.lag_ages import group_lag_text
+from streaming.views.pods import with_pods
 from streaming.views.related_findings import with_ways
 
 # Each table on the page shows at most this many rows; the download has all of them.
@@ -99,7 +100,7 @@ def group_page(reading: Reading, cluster: str, group: str, span: TimeRange, budg
         "audits": audited.rows,
         "audit_count": audited.total,
         "strategy_text": strategy_text(found),
-        "sessions": sessions.rows,
+        "sessions": with_pods(reading.tables, sessions.rows),
         "session_count": sessions.total,
         "minutes": minutes.rows[:ROWS],
         "minutes_drawn": len(minutes.rows),

@@ -153,16 +153,10 @@ EPISODES = (
     PageColumn("queues_moved", "Moved", "count", wide=True),
 )
 GROUP_FINDINGS = tuple(column for column in FINDINGS if column.name not in ("group_id", "cluster"))
-_PODS = (
-    PageColumn("pod", "Pod", "name", needs_any=("pod",)),
-    PageColumn("workload", "Workload", "text", needs_any=("pod",)),
-    *(
-        PageColumn(name, title, "text", wide=True, needs_any=("pod",))
-        for name, title in (("revision", "Revision"), ("namespace", "Namespace"), ("node", "Node"), ("image", "Image"))
-    ),
-)
+_POD = PageColumn("pod", "Pod", "pod", needs_any=("pod",))
 MEMBERS = (
     PageColumn("member_id", "Member", "member"),
+    _POD,
     PageColumn("client", "Client", "client"),
     PageColumn("host", "Host", "host", wide=True),
     PageColumn("instance_id", "Instance", "name", wide=True),
@@ -178,10 +172,10 @@ MEMBERS = (
     PageColumn("epoch", "Epoch", "count", wide=True, hint=_EPOCH, needs_any=("epoch",)),
     PageColumn("protocol", "Protocol", "text", wide=True, hint=_PROTOCOL, needs_any=("protocol",)),
     PageColumn("joined_at", "Joined", "time"),
-    *_PODS,
 )
 SESSIONS = (
     PageColumn("member_id", "Member", "member", "member_id"),
+    _POD,
     PageColumn("group_id", "Group", "group", "group_id"),
     PageColumn("cluster", "Cluster", "name", "cluster", wide=True),
     PageColumn("client", "Client", "client", "client"),
@@ -191,7 +185,6 @@ SESSIONS = (
     PageColumn("left_at", "Left", "time", "left_at"),
     PageColumn("left_reason", "How", "word", wide=True),
     PageColumn("last_heartbeat_at", "Last heartbeat", "time", wide=True),
-    *_PODS,
 )
 CLIENTS = (
     PageColumn("client", "Client", "client"),

@@ -35,6 +35,7 @@ from dashboard.reading.window import last_day, page_time
 from streaming.terminal.format import queue_name
 from streaming.views.group_state_texts import TABLE_STATES
 from streaming.views.platforms import unknown_texts
+from streaming.views.pods import with_pods
 from streaming.views.rebalance_sentences import rebalance_sentences
 from streaming.views.related_findings import with_ways
 
@@ -222,9 +223,10 @@ def members(request: Request) -> Response:
     def compute(reading: Reading, span: TimeRange) -> dict[str, Any]:
         choices = [cluster_choice(reading), Choice("open", "Session", ("yes", "no"), "open or ended")]
         parameters = dict(request.query_params)
-        return listing_page(
+        shown = listing_page(
             reading, listings.MEMBERS, page_columns.SESSIONS, "/members", parameters, choices, span=span
         )
+        return shown | {"rows": with_pods(reading.tables, shown["rows"])}
 
     return page(request, "members.html", compute)
 

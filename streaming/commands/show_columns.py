@@ -106,7 +106,7 @@ def progress_columns(rows: Sequence[Row]) -> list[Shown]:
         field("LOG-END-OFFSET", "end_offset"),
         Shown("LAG", lag_text),
         Shown("AGE", lag_age_text),
-        *([Shown("DELETED", deleted_in_text)] if any(row["deleted_in_ms"] is not None for row in rows) else []),
+        *([Shown("DELETED", deleted_in_text)] if any(row.get("deleted_in_ms") is not None for row in rows) else []),
         name_field("CONSUMER-ID", "member_id", brief_id),
         field("HOST", "host", is_wide=True),
         field("CLIENT-ID", "client_id", is_wide=True),

@@ -355,11 +355,9 @@ QUEUE_PROGRESS = Table(
         Column("end_offset", LONG, "End of the queue, where the source reports it: the offset of the next new message"),
         Column("end_at", TIME, "Time when that was observed"),
         Column("start_offset", LONG, "Where its log begins, where the source reports it: older messages are deleted"),
-        Column("written_offset", LONG, "A message at the commit, or just before it, of which brokers gave the time"),
-        Column("written_at", TIME, "When that message was written, by the brokers"),
-        Column(
-            "lag", LONG, "end_offset minus committed_offset; null where one is not known, or the end is older: less"
-        ),
+        Column("written_offset", LONG, "A message at the commit or before it, of which brokers gave the time"),
+        Column("written_at", TIME, "When it was written, by the brokers"),
+        Column("lag", LONG, "end_offset minus committed_offset; null where one is not known, or the end is less"),
     ),
     key=("cluster", "group_id", "topic", "broker", "queue_id", "event_time", "committed_at", "end_at"),
     file_bytes=APPENDED_FILE_BYTES,

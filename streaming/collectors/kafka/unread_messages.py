@@ -78,8 +78,10 @@ class UnreadMessages:
         self._waiting = {name: lag for name, lag in self._waiting.items() if name not in read}
         for (group, _), (committed, end) in lags.items():
             self._waiting[group] = self._waiting.get(group, 0) + end - committed
-        self._searches = {queue: one for queue, one in self._searches.items() if queue[0] not in read or queue in lags}
-        self._reported = {queue: one for queue, one in self._reported.items() if queue in self._searches}
+        self._searches = {
+            queue: search for queue, search in self._searches.items() if queue[0] not in read or queue in lags
+        }
+        self._reported = {queue: news for queue, news in self._reported.items() if queue in self._searches}
 
     def _search(self, queue: tuple[str, _Place], committed: int, end: int, now_ms: int) -> MessageSearch:
         former = self._searches.get(queue)
@@ -99,8 +101,8 @@ class UnreadMessages:
             times: dict[_Place, int] = {}
             for place, searches in searched.items():
                 # A request has one time for each partition; what it shows is of use to the searches of all groups.
-                if unfinished := [one for one in searches if one.found is None and not one.is_deleted]:
-                    times[place] = min(unfinished, key=lambda one: one.steps).next_time
+                if unfinished := [search for search in searches if search.found is None and not search.is_deleted]:
+                    times[place] = min(unfinished, key=lambda search: search.steps).next_time
             if not times or time.monotonic() > deadline:
                 return
             answers = view.first_since(times)

@@ -131,7 +131,7 @@ def test_every_kind_of_column_has_its_cell_or_is_text() -> None:
 def test_where_a_phone_hides_the_cluster_the_group_names_it() -> None:
     columns = [PageColumn("group_id", "Group", "group"), PageColumn("cluster", "Cluster", "name", wide=True)]
     rows = table_rows(columns, [{"group_id": "g", "cluster": "<b>"}])
-    assert '<small class="narrow" data-cluster="&lt;b&gt;"></small></td>' in rows
+    assert '<small class="narrow" data-more="&lt;b&gt;"></small></td>' in rows
     assert "narrow" not in table_rows(columns[:1], [{"group_id": "g", "cluster": "c"}])
 
 

@@ -33,6 +33,7 @@ def test_the_settings_become_the_options_of_the_collector() -> None:
         include_groups=(".*",),
         exclude_groups=("x.*",),
         ends_interval_ms=7,
+        unread_groups=20,
     )
 
 
