@@ -7,6 +7,8 @@ WITH ranked AS (
         broker,
         queue_id,
         committed_offset,
+        written_offset,
+        written_at,
         lag,
         ROW_NUMBER() OVER (
             PARTITION BY cluster, group_id, topic, broker, queue_id
@@ -25,6 +27,8 @@ waiting AS (
         broker,
         queue_id,
         committed_offset,
+        written_offset,
+        written_at,
         lag,
         known_until
     FROM ranked
@@ -41,6 +45,8 @@ bounds AS (
         waiting.queue_id,
         waiting.lag,
         waiting.known_until,
+        CASE WHEN waiting.written_offset = waiting.committed_offset THEN waiting.written_at END AS exact_at,
+        CASE WHEN waiting.written_offset < waiting.committed_offset THEN waiting.written_at END AS earlier_at,
         MAX(CASE WHEN ends.end_offset <= waiting.committed_offset THEN ends.end_at END) AS read_up_to_at,
         MIN(CASE WHEN ends.end_offset > waiting.committed_offset THEN ends.end_at END) AS beyond_at,
         MIN(CASE WHEN ends.end_offset > waiting.committed_offset THEN ends.event_time END) AS beyond_from
@@ -58,7 +64,10 @@ bounds AS (
         waiting.broker,
         waiting.queue_id,
         waiting.lag,
-        waiting.known_until
+        waiting.known_until,
+        waiting.committed_offset,
+        waiting.written_offset,
+        waiting.written_at
 )
 SELECT
     cluster,
@@ -67,8 +76,14 @@ SELECT
     broker,
     queue_id,
     lag,
-    ROUND(TIMESTAMPDIFF(MILLISECOND, beyond_at, known_until) / 1000e0, 1) AS age_min_s,
+    ROUND(TIMESTAMPDIFF(MILLISECOND, COALESCE(exact_at, beyond_at), known_until) / 1000e0, 1) AS age_min_s,
     CASE
+        WHEN exact_at IS NOT NULL THEN ROUND(TIMESTAMPDIFF(MILLISECOND, exact_at, known_until) / 1000e0, 1)
+        WHEN earlier_at <= beyond_at AND (
+            read_up_to_at IS NULL
+            OR read_up_to_at > beyond_at
+            OR earlier_at > GREATEST(read_up_to_at, beyond_from - INTERVAL '60' SECOND)
+        ) THEN ROUND(TIMESTAMPDIFF(MILLISECOND, earlier_at, known_until) / 1000e0, 1)
         -- Ends are read once a minute at least, so a row of later than that may hide an earlier growth.
         WHEN read_up_to_at <= beyond_at THEN ROUND(
             TIMESTAMPDIFF(

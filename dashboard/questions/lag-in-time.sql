@@ -1,7 +1,8 @@
 -- How old is the next unread message of each queue?
 -- Queues in which messages wait, the oldest first: between which two ages, in seconds, their next unread message was
--- when the tables were known last. It was written after the last end that is not beyond the commit, and by the first
--- that is; the greater age is null where no earlier end is known.
+-- when the tables were known last. Both are that of the message where brokers gave its time. Otherwise it was written
+-- after the last end that is not beyond the commit, or the message before it whose time they gave, and by the first end
+-- that is beyond it; the greater age is null where none of the earlier ones is known.
 -- parameters: cluster, group, limit
 WITH ranked AS (
     SELECT
@@ -11,6 +12,8 @@ WITH ranked AS (
         broker,
         queue_id,
         committed_offset,
+        written_offset,
+        written_at,
         lag,
         ROW_NUMBER() OVER (
             PARTITION BY cluster, group_id, topic, broker, queue_id
@@ -29,6 +32,8 @@ waiting AS (
         broker,
         queue_id,
         committed_offset,
+        written_offset,
+        written_at,
         lag,
         known_until
     FROM ranked
@@ -45,6 +50,8 @@ bounds AS (
         waiting.queue_id,
         waiting.lag,
         waiting.known_until,
+        CASE WHEN waiting.written_offset = waiting.committed_offset THEN waiting.written_at END AS exact_at,
+        CASE WHEN waiting.written_offset < waiting.committed_offset THEN waiting.written_at END AS earlier_at,
         MAX(CASE WHEN ends.end_offset <= waiting.committed_offset THEN ends.end_at END) AS read_up_to_at,
         MIN(CASE WHEN ends.end_offset > waiting.committed_offset THEN ends.end_at END) AS beyond_at,
         MIN(CASE WHEN ends.end_offset > waiting.committed_offset THEN ends.event_time END) AS beyond_from
@@ -62,7 +69,10 @@ bounds AS (
         waiting.broker,
         waiting.queue_id,
         waiting.lag,
-        waiting.known_until
+        waiting.known_until,
+        waiting.committed_offset,
+        waiting.written_offset,
+        waiting.written_at
 )
 SELECT
     cluster,
@@ -71,8 +81,14 @@ SELECT
     broker,
     queue_id,
     lag,
-    ROUND(DATE_DIFF('millisecond', beyond_at, known_until) / 1000e0, 1) AS age_min_s,
+    ROUND(DATE_DIFF('millisecond', COALESCE(exact_at, beyond_at), known_until) / 1000e0, 1) AS age_min_s,
     CASE
+        WHEN exact_at IS NOT NULL THEN ROUND(DATE_DIFF('millisecond', exact_at, known_until) / 1000e0, 1)
+        WHEN earlier_at <= beyond_at AND (
+            read_up_to_at IS NULL
+            OR read_up_to_at > beyond_at
+            OR earlier_at > GREATEST(read_up_to_at, beyond_from - INTERVAL '60' SECOND)
+        ) THEN ROUND(DATE_DIFF('millisecond', earlier_at, known_until) / 1000e0, 1)
         -- Ends are read once a minute at least, so a row of later than that may hide an earlier growth.
         WHEN read_up_to_at <= beyond_at THEN ROUND(
             DATE_DIFF(

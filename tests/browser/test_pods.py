@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
@@ -56,9 +55,7 @@ def url(serve: Callable[..., DashboardServer], tmp_path_factory: pytest.TempPath
 
 @pytest.mark.parametrize("width", [390, 1360])
 @pytest.mark.parametrize("path", ["group", "member", "members"])
-def test_pods_are_named_and_fit(
-    open_context: Callable[..., BrowserContext], url: str, path: str, width: int, tmp_path: Path
-) -> None:
+def test_pods_are_named_and_fit(open_context: Callable[..., BrowserContext], url: str, path: str, width: int) -> None:
     page = open_context(viewport={"width": width, "height": 844}).new_page()
     queries = {"group": {"cluster": "c", "group": "orders"}, "member": {"member": f"{NAMES[0]}-1"}, "members": {}}
     page.goto(f"{url}/{path}?{urlencode(queries[path])}")
@@ -73,5 +70,3 @@ def test_pods_are_named_and_fit(
     assert box is not None
     assert box["x"] + box["width"] <= width
     assert not page.evaluate("document.documentElement.scrollWidth > innerWidth")
-    row.scroll_into_view_if_needed()
-    page.screenshot(path=tmp_path / f"{path}-{width}.png")

@@ -109,10 +109,13 @@ def _(tables: Tables) -> Any:
         up_to = [row["end_at"] for row in ends if row["end_offset"] <= newest["committed_offset"]]
         beyond = [(row["end_at"], row["event_time"]) for row in ends if row["end_offset"] > newest["committed_offset"]]
         written_by, minute = min(beyond)
-        most = None
-        if up_to and max(up_to) <= written_by:
-            # A minute before the span in which the end was read it had been read, too.
-            most = near((known[key[0]] - min(written_by, max(*up_to, minute - 60_000))) / 1000, 0.051)
+        # A minute before the span in which the end was read it had been read, too.
+        since = [min(written_by, max(*up_to, minute - 60_000))] if up_to and max(up_to) <= written_by else []
+        if newest.get("written_offset") == newest["committed_offset"]:
+            since = [written_by := newest.get("written_at")]
+        elif (newest.get("written_offset") or newest["committed_offset"]) < newest["committed_offset"]:
+            since += [at for at in [newest.get("written_at")] if at <= written_by]
+        most = near((known[key[0]] - max(since)) / 1000, 0.051) if since else None
         yield *key, newest["lag"], near((known[key[0]] - written_by) / 1000, 0.051), most
 
 
@@ -433,9 +436,20 @@ COSTS_OF_PODS: dict[str, list[Row]] = of_members(
 }
 
 
-def of_queue(queue_id: int, *rows: tuple[int, int, int | None, int | None], **more: Any) -> list[Row]:
-    """Return rows of one queue of a group: the minute, and in seconds the ends' times; commit and end."""
+def of_queue(
+    queue_id: int,
+    *rows: tuple[int, int, int | None, int | None],
+    written: tuple[int, int] | None = None,
+    **more: Any,
+) -> list[Row]:
+    """Return rows of one queue of a group: the minute, and in seconds the ends' times; commit and end.
+
+    Args:
+        written: A message, and in ms when it was written.
+    """
     same = {"cluster": "c", "group_id": "g", "topic": "t", "broker": None, "queue_id": queue_id} | more
+    if written is not None:
+        same |= {"written_offset": written[0], "written_at": START_MS + written[1]}
     return [
         same
         | {"event_time": START_MS + minute * 60_000, "committed_at": None, "committed_offset": commit}
@@ -458,6 +472,12 @@ PLANTED: dict[str, dict[str, list[Row]]] = {
             *of_queue(7, (0, 50, 10, 10), (1, 110, 10, 30), broker="b"),
             *of_queue(0, (0, 50, 10, 10), (1, 110, 10, 30), group_id="h"),
             *of_queue(0, (9, 599, 10, 10), cluster="d"),
+            # Brokers gave the time of the next unread message, of the one before it, and of much older ones.
+            *of_queue(8, (0, 50, 100, 100), (1, 110, 100, 130), written=(100, 72_000)),
+            *of_queue(9, (0, 50, 100, 100), (1, 110, 100, 130), written=(99, 71_000)),
+            *of_queue(10, (0, 50, 100, 100), (1, 110, 100, 130), written=(90, 20_000)),
+            *of_queue(11, (1, 110, 100, 130), written=(90, 20_000)),
+            *of_queue(12, (1, 110, 100, 130), written=(100, 20_000)),
         ]
     },
     **dict.fromkeys(("cost-by-workload", "cost-by-node", "cost-by-image"), COSTS_OF_PODS),
