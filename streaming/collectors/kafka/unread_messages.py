@@ -17,7 +17,9 @@ from udfs.model.events import Progress, QueueOffset, event_fields
 
 _Place: TypeAlias = tuple[str, int]
 
-_STEPS_AT_ONCE = 8  # requests to each broker, for all partitions together; the search goes on at the next read
+# Requests to each broker, for all partitions together; the search goes on at the next read. Of one group it takes five;
+# where groups share partitions more, because a request has one time for each partition.
+_STEPS_AT_ONCE = 24
 _LONGEST_S = 2.0  # no request is sent after that, because clocks wait for the end of a poll
 _QUEUES_AT_ONCE = 1_000  # with the most waiting messages; the others have the history of their ends
 # Of so many queues of groups the search is remembered; beyond that all begin anew.
