@@ -6,10 +6,12 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from streaming.history.advice import LEAST_PAUSE_MS, LEAST_REPEATED, LEAST_SHARE, Advice, GroupAdvice
+from streaming.tables.schema import Row
 from streaming.terminal.format import count, span_of_time, time_text
 
 # Ids of rebalances that a person is shown; all are in the row.
 _LISTED: Final = 5
+_RECORDED: Final = ("rebalances", "queues_moved", "queue_pause_ms", "lasting_idle_members")
 
 
 def heading(found: GroupAdvice, days: int | None) -> str:
@@ -25,7 +27,15 @@ def heading(found: GroupAdvice, days: int | None) -> str:
         f"{name}{span}: {count(recorded['rebalances'], 'rebalance')},"
         f" {count(recorded['queues_moved'], 'queue')} moved, queue-pause {measured}."
         f" They are from {time_text(recorded['covers_from'])} to {time_text(recorded['covers_to'])}."
+        f"{_surplus(recorded)}"
     )
+
+
+def _surplus(recorded: Row) -> str:
+    idle = recorded.get("lasting_idle_members")
+    if not idle:
+        return ""
+    return f" {count(idle, 'member')} had no queue for 95 % of that time: fewer would do as well, or more queues."
 
 
 def no_advice_text(found: GroupAdvice) -> str:
@@ -73,7 +83,7 @@ def advice_row(found: GroupAdvice) -> dict[str, Any]:
         "group_id": found.recorded["group_id"],
         "covers_from": found.recorded.get("covers_from"),
         "covers_to": found.recorded.get("covers_to"),
-        "recorded": {name: found.recorded.get(name) for name in ("rebalances", "queues_moved", "queue_pause_ms")},
+        "recorded": {name: found.recorded.get(name) for name in _RECORDED},
         "policies_tried": found.tried,
         "unknown": found.unknown,
         "advice": [advice._asdict() for advice in found.advice],

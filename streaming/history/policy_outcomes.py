@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from streaming.history.group_history import found_history
 from streaming.history.group_rows import GroupRows, UnknownPastError
@@ -20,6 +20,9 @@ from udfs.group.replay.replay import History, Replayed, replay
 from udfs.group.replay.reported_past import RecordedDecision, ReportedPast
 from udfs.model.config import CoreConfig
 
+# What lasts for this share of a time lasts for nearly all of it: restarts are shorter.
+LASTING: Final = 0.95
+
 
 class PolicyOutcome(NamedTuple):
     """What rebalances of a span come to.
@@ -30,6 +33,7 @@ class PolicyOutcome(NamedTuple):
             all that do so, else those that moved; None if a generation could not be decided.
         idle, spread: Means over the time in which they are known, up to the last recorded rebalance: members without a
             queue, and the difference between the most and the fewest queues of a member; None if never known.
+        lasting_idle: So many members had no queue for nearly all of that time; None if that is not known.
         queue_pause_ms: Sum over all queues, as far as it is known; None if it is not. pause_estimate_ms: Stopped queues
             times what one stood still, also as recorded; None if one of them is unknown.
         waiting_pause_ms: The part of both of queues that stand still while rebalances wait for silent members.
@@ -44,6 +48,7 @@ class PolicyOutcome(NamedTuple):
     stopped: int | None
     idle: float | None
     spread: float | None
+    lasting_idle: int | None = None
     queue_pause_ms: int | None = None
     pause_estimate_ms: int | None = None
     waiting_pause_ms: int = 0
@@ -248,12 +253,26 @@ def _outcome(policy: str | None, rows: Sequence[Row]) -> PolicyOutcome:
         stopped=0,
         idle=_mean(rows, "idle_members"),
         spread=_mean(rows, "spread"),
+        lasting_idle=_lasting_idle(rows),
     )
 
 
 def estimated(each: Measured | None, number: int | None, more: int = 0) -> int | None:
     """Return what so many queues cost, by the median of one, and what is more; None if one of the two is unknown."""
     return None if each is None or number is None else round(each.times(number).middle) + more
+
+
+def _lasting_idle(rows: Sequence[Row]) -> int | None:
+    known = [
+        (row["idle_members"], after["event_time"] - row["event_time"])
+        for row, after in itertools.pairwise(rows)
+        if row["idle_members"] is not None
+    ]
+    needed = math.ceil(LASTING * (rows[-1]["event_time"] - rows[0]["event_time"])) if rows else 0
+    for idle, _ in sorted(known, reverse=True):
+        if needed and sum(span for number, span in known if number >= idle) >= needed:
+            return int(idle)
+    return None
 
 
 def _mean(rows: Sequence[Row], name: str) -> float | None:

@@ -158,6 +158,7 @@ def _figures(found: PolicyOutcomes, outcome: PolicyOutcome, costs: _Costs) -> Ro
         "repeated_messages": repeated,
         "queue_outage_max_ms": costs.outage_ms if is_recorded else None,
         "idle_members": outcome.idle,
+        "lasting_idle_members": outcome.lasting_idle,
         "spread": outcome.spread,
         "move_pause_ms": estimated(costs.pause_each, 1),
         "move_repeated_messages": None if costs.repeated_each is None else costs.repeated_each.middle,

@@ -88,6 +88,11 @@ REPLAY_GROUPS = Table(
         Column("repeated_messages", LONG, "Messages read twice, summed as far as known; under a policy an estimate"),
         Column("queue_outage_max_ms", LONG, "Longest outage of a queue, at most; null = unknown, as under a policy"),
         Column("idle_members", REAL, "Mean over time of the members without queues"),
+        Column(
+            "lasting_idle_members",
+            COUNT,
+            "So many members had no queue for 95 % of that time; null = not known of so much",
+        ),
         Column("spread", REAL, "Mean over time of the most minus the fewest queues of a member"),
         Column(
             "move_pause_ms", LONG, "Median queue-pause of a queue that stopped in recorded rebalances: estimates use it"

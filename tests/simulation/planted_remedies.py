@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from itertools import count
 from typing import NamedTuple
 
-from streaming.history.advice import asked_of, group_advice
+from streaming.history.advice import GroupAdvice, asked_of, group_advice
 from streaming.history.replay_figures import replay_figures
 from tests.core_config import core_config
 from tests.model.core_tables import run_core
@@ -144,6 +144,17 @@ def members_come_and_go(chance: random.Random) -> World:
     return World(lives.all, [(0, "t", chance.randint(32, 64))], AS_USUAL)
 
 
+def idle_surplus(chance: random.Random, visitors: int = 0) -> World:
+    """Three members more than queues are there for all of a day, but for one restart; others only for half of it."""
+    names = [f"worker-{number}" for number in range(8 - visitors)]
+    lives = Lives(names, timeout_ms=45_000)
+    for number in range(visitors):
+        lives.visit(f"extra-{number}", 6 * HOUR, 18 * HOUR)
+    lives.away(names[0], chance.randrange(7, 11) * HOUR, 4_000, is_killed=False)
+    lives.away(names[1], 20 * HOUR, 4_000, is_killed=False)
+    return World(lives.all, [(0, "t", 5)], "cooperative-sticky")
+
+
 STATIC = frozenset(("static", "static + session_timeout=60s"))
 FATES = (
     Fate("deploys", deploys, STATIC),
@@ -188,17 +199,16 @@ def tables_of(made: World, system: str, chance: random.Random) -> GivenTables:
     return GivenTables(rows)
 
 
-def advised(fate: Fate, seed: int) -> list[str]:
-    """Return the policies that a group of a fate is advised, the best first."""
+def advised(fate: Fate, seed: int) -> GroupAdvice:
+    """Return what a group of a fate is advised."""
     chance = random.Random(f"{fate.name} {seed}")
     tables = tables_of(fate.lives(chance), fate.system, chance)
-    found = group_advice(replay_figures(tables, "c", "g", asked_of(0), core_config()))
-    return [advice.policy for advice in found.advice]
+    return group_advice(replay_figures(tables, "c", "g", asked_of(0), core_config()))
 
 
 def first_advice(fate: Fate, seeds: Iterable[int]) -> Counter[str | None]:
     """Return which policies came first; None for no advice."""
-    return Counter(next(iter(advised(fate, seed)), None) for seed in seeds)
+    return Counter(next((advice.policy for advice in advised(fate, seed).advice), None) for seed in seeds)
 
 
 def right_share(fate: Fate, first: Counter[str | None]) -> float:
