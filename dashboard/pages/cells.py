@@ -15,9 +15,11 @@ from dashboard.pages.page_addresses import (
     host_address,
     member_address,
     rebalance_address,
+    topic_address,
 )
 from dashboard.pages.page_columns import PageColumn
 from dashboard.pages.words import word
+from dashboard.reading.search import queue_parts
 from streaming.tables.schema import Row
 from streaming.terminal.causes import describe_cause
 from streaming.terminal.escape import printable
@@ -30,7 +32,8 @@ from streaming.views.related_findings import FindingCulprit
 
 UNKNOWN = Markup('<span class="none">unknown</span>')
 _ESTIMATED = Markup('<abbr title="estimated">~</abbr>')
-# How many characters of a text a cell shows.
+# How many groups a cell names, and how many characters of a text it shows.
+NAMED_GROUPS = 3
 NOTE_LENGTH, CAUSE_LENGTH, PROSE_LENGTH, SUMMARY_LENGTH, RAW_LENGTH, CLUSTER_LENGTH = 60, 90, 400, 40, 4_000, 60
 
 
@@ -174,6 +177,24 @@ def _member(cell: Cell) -> str:
     return text if cell.row.get("is_new") else _link(member_address(cell.value, cell.cluster), text)
 
 
+def _topic(cell: Cell) -> str:
+    return _link(topic_address(cell.value, cell.cluster), shown(cell.value))
+
+
+def _queue(cell: Cell) -> str:
+    """Return the name of a queue, as a link to its topic; a name that means none is only a text."""
+    parts = queue_parts(cell.value)
+    topic = cell.row.get("topic") or (parts[0] if parts else None)
+    return shown(cell.value) if topic is None else _link(topic_address(topic, cell.cluster), shown(cell.value))
+
+
+def _groups(cell: Cell) -> str:
+    """Return the first of some groups as links, and how many more there are."""
+    links = [_link(group_address(cell.cluster, name), shown(name)) for name in cell.value[:NAMED_GROUPS]]
+    more = len(cell.value) - NAMED_GROUPS
+    return ", ".join([*links, *([f"{more:,} more"] if more > 0 else [])]) or DASH
+
+
 def _host(cell: Cell) -> str:
     # The address is what stays the same when a client reconnects from another port.
     name = cell.row.get("address")
@@ -264,6 +285,9 @@ _CELLS: Mapping[str, Callable[[Cell], str]] = {
     "member": _member,
     "client": lambda cell: _link(client_address(cell.value, cell.cluster), shown(cell.value)),
     "host": _host,
+    "topic": _topic,
+    "queue": _queue,
+    "groups": _groups,
     "rebalance": lambda cell: _link(rebalance_address(cell.row["rebalance_id"]), when(cell.value)),
     "time": lambda cell: when(cell.value),
     "span": lambda cell: span(cell.value),

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from dashboard.pages.page_addresses import API, address
+from dashboard.pages.topic_page import lag_values
 from dashboard.reading.activity import UNREAD_KINDS, groups_in
 from dashboard.reading.churn import churn
 from dashboard.reading.group_detail import group_detail
 from dashboard.reading.group_timeline import timeline
+from dashboard.reading.lag_history import lag_history
 from dashboard.reading.listing_query import piece, plain_rows
 from dashboard.reading.listings import ASSIGNMENTS, EPISODES, FINDINGS, MEMBERS, MINUTES
 from dashboard.reading.problems import NAMED
@@ -109,7 +111,9 @@ def group_page(reading: Reading, cluster: str, group: str, span: TimeRange) -> d
         "annotation_count": len(drawn["annotations"]),
         "span_count": len(drawn["spans"]),
         "spans": _span_rows(drawn),
+        "lag": lag_values(lag_history(reading, cluster, [group], span)),
         "data": {
+            "lag": address(f"{API}lag", of_group | inside),
             "timeline": address(f"{API}timeline", of_group | (inside if span.is_chosen else {})),
             "churn": address(f"{API}churn", of_group | inside),
             "progress": address(f"{API}progress", of_group),

@@ -183,21 +183,21 @@ CLIENTS = (
 )
 GROUP_SESSIONS = tuple(column for column in SESSIONS if column.name not in ("group_id", "cluster"))
 UNOWNED = (
-    PageColumn("queue", "Queue", "name"),
+    PageColumn("queue", "Queue", "queue"),
     PageColumn("kind", "Finding", "word"),
     PageColumn("member_id", "Assigned to", "member"),
     PageColumn("reason", "Why that one does not read it", "word"),
     PageColumn("since", "Since", "time"),
 )
 QUEUES = (
-    PageColumn("queue", "Queue", "name"),
+    PageColumn("queue", "Queue", "queue"),
     PageColumn("computed", "Computed owner", "member"),
     PageColumn("reported", "Reported owner", "member"),
     PageColumn("agrees", "Agrees", "truth", wide=True),
     PageColumn("since", "Since", "time"),
 )
 PROGRESS = (
-    PageColumn("queue", "Queue", "name"),
+    PageColumn("queue", "Queue", "queue"),
     PageColumn("committed_offset", "Current offset", "count"),
     PageColumn("end_offset", "End", "count"),
     PageColumn("lag", "Lag", "lag"),
@@ -205,12 +205,59 @@ PROGRESS = (
     PageColumn("lag_reliable", "Reliable", "truth"),
     PageColumn("member_id", "Owner", "member", wide=True),
 )
+_KEPT = "messages between the start and the end of the queue: what retention has left"
+TOPIC_GROUPS = (
+    PageColumn("health", "Health", "health"),
+    PageColumn("group_id", "Group", "group"),
+    PageColumn("owned", "Queues owned", "count"),
+    PageColumn("owners", "Members with queues", "count", wide=True),
+    PageColumn("subscribers", "Members that subscribe", "count", wide=True),
+    PageColumn("unowned_count", "Queues without an owner", "count", hint="in a group that has members"),
+    PageColumn("lag", "Lag", "count", hint="in messages, of the queues of which it is known"),
+    PageColumn("lag_ms", "Oldest unread", "lag_age"),
+    PageColumn("queues_unknown", "Lag not known", "count", wide=True, hint="queues of which it is not known"),
+)
+TOPIC_QUEUES = (
+    PageColumn("queue", "Queue", "name"),
+    PageColumn("start_offset", "Start", "count", wide=True),
+    PageColumn("end_offset", "End", "count"),
+    PageColumn("kept", "Kept", "count", wide=True, hint=_KEPT),
+    PageColumn("end_rate", "Messages a minute", "count", hint="by which the end grew in the range of the page"),
+    PageColumn("end_at", "End observed", "time", wide=True),
+    PageColumn("readers", "Read by", "groups"),
+    PageColumn("without", "No owner in", "groups"),
+)
+TOPIC_COMMITS = (
+    PageColumn("queue", "Queue", "name"),
+    PageColumn("group_id", "Group", "group"),
+    PageColumn("committed_offset", "Current offset", "count"),
+    PageColumn("committed_at", "Committed", "time", wide=True),
+    PageColumn("lag", "Lag", "lag"),
+    PageColumn("lag_ms", "Oldest unread", "lag_age"),
+    PageColumn("ahead", "Ahead of the start", "count", wide=True, hint="messages until retention reaches the commit"),
+    PageColumn("lag_reliable", "Reliable", "truth", wide=True),
+    PageColumn("member_id", "Owner", "member"),
+)
+TOPIC_SPANS = (
+    PageColumn("queue_count", "Queues", "count"),
+    PageColumn("valid_from", "From", "time"),
+    PageColumn("valid_to", "Until", "time", hint="a dash: now"),
+    PageColumn("topic_id", "Topic id", "name", wide=True, needs_any=("topic_id",)),
+)
+LAG_HISTORY = (
+    PageColumn("at", "From", "time"),
+    PageColumn("group_id", "Group", "name"),
+    PageColumn("lag", "Lag", "count", hint="in messages, of the queues of which it is known, at the end of the step"),
+    PageColumn("queue_lag", "Worst queue", "count"),
+    PageColumn("lag_ms", "Oldest unread", "lag_age"),
+    PageColumn("queues_unknown", "Lag not known", "count", hint="queues of which it is not known"),
+)
 # These columns are left out for groups whose members and coordinator report nothing.
 _REPORTED = ("reported", "reported_text", "agrees")
 MEMBERS_UNREPORTED = tuple(column for column in MEMBERS if column.name not in _REPORTED)
 QUEUES_UNREPORTED = tuple(column for column in QUEUES if column.name not in _REPORTED)
 HELD = (
-    PageColumn("queue", "Queue", "name"),
+    PageColumn("queue", "Queue", "queue"),
     PageColumn("group_id", "Group", "group"),
     PageColumn("cluster", "Cluster", "name", wide=True),
     PageColumn("origin", "Origin", "text"),
@@ -221,7 +268,7 @@ CAUSES = (
     PageColumn("member_id", "Member", "member"),
     PageColumn("client", "Client", "client"),
     PageColumn("recent_text", "Within the hour", "prose", needs_any=("recent_text",)),
-    PageColumn("topic", "Topic", "name", wide=True),
+    PageColumn("topic", "Topic", "topic", wide=True),
     PageColumn("detail", "Detail", "prose"),
     PageColumn("siblings_text", "Elsewhere", "prose", wide=True, hint=_SIBLINGS, needs_any=("siblings_text",)),
     PageColumn("silence", "Source", "prose", wide=True, needs_any=("silence",)),
@@ -236,14 +283,14 @@ SIDES = (
     PageColumn("reported_after", "After, reported", "queues"),
 )
 MOVES = (
-    PageColumn("queue", "Queue", "name"),
+    PageColumn("queue", "Queue", "queue"),
     PageColumn("before_text", "Before", "queues"),
     PageColumn("after_text", "After", "queues"),
     PageColumn("outage_max_ms", "Nobody read it for", "outage", hint=_OF_QUEUE),
     *_costs(are_sorted=False),
 )
 OUTAGES = (
-    PageColumn("queue", "Queue", "name"),
+    PageColumn("queue", "Queue", "queue"),
     PageColumn("outage_max_ms", "Nobody read it for", "outage", hint=_OF_QUEUE),
     PageColumn("former_member_id", "Read before by", "member"),
     PageColumn("member_id", "Read then by", "member"),
@@ -260,7 +307,7 @@ AUDITS = (
     PageColumn("detail", "Evidence", "prose", wide=True),
 )
 AUDITED_QUEUES = (
-    PageColumn("queue", "Queue", "name"),
+    PageColumn("queue", "Queue", "queue"),
     PageColumn("kind", "Kind", "word"),
     PageColumn("expected_text", "Expected", "queues"),
     PageColumn("reported_text", "Reported", "queues"),
@@ -311,7 +358,7 @@ MINUTES = (
     PageColumn("outage_max_ms", "Outage", "outage"),
 )
 SPANS = (
-    PageColumn("queue", "Queue", "name"),
+    PageColumn("queue", "Queue", "queue"),
     PageColumn("member_id", "Member", "member"),
     PageColumn("begins", "From", "time"),
     PageColumn("ends", "Until", "time"),

@@ -18,6 +18,7 @@ from dashboard.pages.member_page import member_page
 from dashboard.pages.overview_page import overview_page
 from dashboard.pages.page_addresses import RANGE, keeping
 from dashboard.pages.page_range import kept_parameters, range_bar, range_of
+from dashboard.pages.topic_page import QueueName, topic_page
 from dashboard.reading import listings
 from dashboard.reading.dependencies import noted_reads
 from dashboard.reading.job_facts import job_facts
@@ -149,6 +150,14 @@ def groups(request: Request) -> Response:
 def group(request: Request, cluster: str, group: str) -> Response:
     """Show one group."""
     return page(request, "group.html", lambda reading, span: group_page(reading, cluster, group, span))
+
+
+@router.get("/topic")
+def topic(request: Request, cluster: str, topic: str, broker: str = "", queue: str = "") -> Response:
+    """Show one topic, or one queue of it."""
+    return page(
+        request, "topic.html", lambda reading, span: topic_page(reading, cluster, topic, span, QueueName(broker, queue))
+    )
 
 
 @router.get("/rebalances")

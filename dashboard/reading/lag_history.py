@@ -86,6 +86,18 @@ asof left join ends as beyond on states.queue = beyond.queue and states.part = b
     and states.committed_offset < beyond.end_offset
 order by states.group_id, states.at_ms
 """
+# Over the ends of all groups, because any of them may have seen one last.
+_RATES = """
+with ends as (
+    select broker, queue_id, epoch_ms(end_at) as at_ms, max(end_offset) as end_offset from found
+    where end_offset is not null and epoch_ms(end_at) >= {since} group by all
+),
+grown as (select *, end_offset < lag(end_offset) over (partition by broker, queue_id order by at_ms) as falls from ends)
+select broker, queue_id,
+    ((max(end_offset) - min(end_offset)) * {minute} / (max(at_ms) - min(at_ms)))::bigint as rate
+from grown group by all having max(at_ms) > min(at_ms) and not coalesce(bool_or(falls), false)
+"""
+_TABLES = ("queue_progress", "groups", "members", "assignments", "topics")
 _MARKS = ("rebalance_id", "group_id", "event_time", "trigger", "queue_outage_max_ms", "queue_outage_min_ms")
 
 
@@ -119,25 +131,49 @@ def lag_history(
         NotFoundError: There is no such group.
     """
     names = tuple(sorted(groups[:MOST_GROUPS]))
-    step_ms = max(MINUTE_MS, span.bin_ms // _STEPS_PER_BIN)
+    step_ms = _step_ms(span)
     end_ms = known_end(reading, cluster, last_day(reading).now_ms) or 0
     gaps = _gaps(reading, cluster, span, end_ms)
     since_ms = span.since_ms // step_ms * step_ms
     until_ms = min(span.until_ms, end_ms)
 
     def compute() -> pa.Table:
-        found = _rows(reading, cluster, names, span, step_ms, topic)
         sql = _STATES.format(since=since_ms, until=until_ms, step=step_ms, none=UNKNOWN)
-        return reading.sql(sql, {"found": found})
+        return reading.sql(sql, {"found": _thinned(reading, cluster, names, span, topic)})
 
     key = ("lag history", cluster, names, topic, since_ms, until_ms, step_ms)
-    states = reading.kept(key, ["queue_progress", "groups", "members", "assignments", "topics"], compute)
+    states = reading.kept(key, _TABLES, compute)
     rows = [
         row
         for row in _summed(states, step_ms, until_ms)
         if not any(begin < min(row["at"] + step_ms, until_ms) <= end for begin, end in gaps)
     ]
     return LagHistory(rows, step_ms, gaps, _marks(reading, cluster, names, span))
+
+
+def end_rates(
+    reading: Reading, cluster: str, groups: Sequence[str], span: TimeRange, topic: str
+) -> dict[tuple[str | None, int], int]:
+    """Return how many messages a minute came to queues of a topic, by broker and queue, as their observed ends grew.
+
+    Args:
+        groups: The first ``MOST_GROUPS`` count. span: The range over which it is measured.
+    Returns: only queues of which two ends within the range are known, and none that fell.
+    """
+    found = _thinned(reading, cluster, tuple(sorted(groups[:MOST_GROUPS])), span, topic)
+    rows = plain_rows(reading.sql(_RATES.format(since=span.since_ms, minute=MINUTE_MS), {"found": found}))
+    return {(row["broker"], row["queue_id"]): row["rate"] for row in rows}
+
+
+def _step_ms(span: TimeRange) -> int:
+    return max(MINUTE_MS, span.bin_ms // _STEPS_PER_BIN)
+
+
+def _thinned(reading: Reading, cluster: str, groups: tuple[str, ...], span: TimeRange, topic: str | None) -> pa.Table:
+    """Return what ``_rows`` does, computed once for each version of the tables."""
+    step_ms = _step_ms(span)
+    key = ("lag rows", cluster, groups, topic, span.since_ms, span.until_ms)
+    return reading.kept(key, _TABLES, lambda: _rows(reading, cluster, groups, span, step_ms, topic))
 
 
 def _rows(
