@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from markupsafe import Markup, escape
 
 from dashboard.pages.elements import DASH, amount, shown, span, timed, when
+from dashboard.pages.folded_episodes import EpisodeFold
 from dashboard.pages.page_addresses import (
     address,
     client_address,
@@ -32,8 +33,8 @@ from streaming.views.related_findings import FindingCulprit
 
 UNKNOWN = Markup('<span class="none">unknown</span>')
 _ESTIMATED = Markup('<abbr title="estimated">~</abbr>')
-# How many groups a cell names, and how many characters of a text it shows.
-NAMED_GROUPS = 3
+# How many groups a cell names, to how many topics a finding leads, and how many characters of a text it shows.
+NAMED_GROUPS, NAMED_TOPICS = 3, 3
 NOTE_LENGTH, CAUSE_LENGTH, PROSE_LENGTH, SUMMARY_LENGTH, RAW_LENGTH, CLUSTER_LENGTH = 60, 90, 400, 40, 4_000, 60
 
 
@@ -66,7 +67,10 @@ def table_rows(columns: Sequence[PageColumn], rows: Sequence[Row], cluster: str 
     parts = []
     for row in rows:
         where = row.get("cluster") or cluster
-        parts.append("<tr>")
+        if fold := row.get("fold"):
+            parts.append(_episode_row(fold, len(columns), where))
+        folded = row.get("folded_in")
+        parts.append(f'<tr hidden data-folded="{escape(folded)}">' if folded else "<tr>")
         for name, opening, write, takes_nothing in plan:
             value = row.get(name)
             is_nothing = (value is None or value == "") and not takes_nothing
@@ -79,6 +83,23 @@ def table_rows(columns: Sequence[PageColumn], rows: Sequence[Row], cluster: str 
             parts.append("</td>")
         parts.append("</tr>\n")
     return Markup("".join(parts))
+
+
+def _episode_row(fold: EpisodeFold, columns: int, cluster: str) -> str:
+    """Return the row in front of the rebalances of an episode, whose button shows them."""
+    episode = fold.episode
+    links = []
+    if episode["client"]:
+        links.append(_link(client_address(episode["client"], cluster), shown(episode["client"])))
+    if episode["host"]:
+        links.append(_link(host_address(episode["host"], cluster), shown(episode["host"])))
+    number = escape(f"{fold.rows:,} of {episode['rebalances']:,} rebalances")
+    return (
+        f'<tr class="episode"><td colspan="{columns}"><button type="button" class="unroll" aria-expanded="false"'
+        f' data-unrolls="{escape(episode["episode_id"])}">{number}</button> {word(episode["kind"])},'
+        f" {when(episode['began_at'])} – {when(episode['last_at'])}:"
+        f' <span class="prose">{shown(episode["text"] or "–", PROSE_LENGTH)}</span> {" ".join(links)}</td></tr>\n'
+    )
 
 
 def health(value: str) -> Markup:
@@ -177,6 +198,11 @@ def _member(cell: Cell) -> str:
     return text if cell.row.get("is_new") else _link(member_address(cell.value, cell.cluster), text)
 
 
+def _rebalance(cell: Cell) -> str:
+    name = cell.row["rebalance_id"]
+    return f'<span data-id="{escape(printable(name))}">{_link(rebalance_address(name), when(cell.value))}</span>'
+
+
 def _topic(cell: Cell) -> str:
     return _link(topic_address(cell.value, cell.cluster), shown(cell.value))
 
@@ -223,8 +249,14 @@ def _why(cell: Cell) -> str:
     return Markup(", ").join(parts) or DASH
 
 
-def ways(rebalance: Row | None, culprits: Iterable[FindingCulprit], cluster: str) -> Markup:
-    """Return links from a finding to its rebalance, see ``rebalances_of``, and to the clients and members it names."""
+def ways(
+    rebalance: Row | None, culprits: Iterable[FindingCulprit], cluster: str, finding: Mapping[str, Any] | None = None
+) -> Markup:
+    """Return links from a finding to its rebalance, see ``rebalances_of``, and to the clients and members it names.
+
+    Args:
+        finding: Its row, for the topics of the queues that it names.
+    """
     links = []
     if rebalance is not None:
         text = "the rebalance with which it began" if rebalance["is_same_time"] else "the last rebalance before it"
@@ -233,17 +265,20 @@ def ways(rebalance: Row | None, culprits: Iterable[FindingCulprit], cluster: str
         to = client_address(name, cluster) if kind == "client" else member_address(name, cluster)
         link = _link(to, Markup(kind) + " " + shown(name))
         links.append(f'{link} <span class="note">{escape(printable(note[:NOTE_LENGTH]))}</span>' if note else link)
+    topics = dict.fromkeys(queue["topic"] for queue in (finding or {}).get("queues") or ())
+    links += [_link(topic_address(name, cluster), Markup("topic ") + shown(name)) for name in [*topics][:NAMED_TOPICS]]
     return Markup(" ".join(f"<span>{link}</span>" for link in links))
 
 
 def _finding(cell: Cell) -> str:
     """Return what is wrong, the ways to its rebalance and to whom it names, and what to do."""
     row = cell.row
-    links = ways(row.get("began_with"), row.get("culprits", ()), cell.cluster)
+    links = ways(row.get("began_with"), row.get("culprits", ()), cell.cluster, row)
     shown_links = f'<span class="ways note">{links}</span>' if links else ""
     advice = shown(row["advice"] or "–", PROSE_LENGTH)
     return (
-        f'<span class="prose">{shown(cell.value, PROSE_LENGTH)}</span>{shown_links}'
+        f'<span class="prose" data-id="{escape(row["finding_id"])}">{shown(cell.value, PROSE_LENGTH)}</span>'
+        f"{shown_links}"
         f"<details><summary>What to do</summary>{advice}</details>"
     )
 
@@ -288,7 +323,7 @@ _CELLS: Mapping[str, Callable[[Cell], str]] = {
     "topic": _topic,
     "queue": _queue,
     "groups": _groups,
-    "rebalance": lambda cell: _link(rebalance_address(cell.row["rebalance_id"]), when(cell.value)),
+    "rebalance": _rebalance,
     "time": lambda cell: when(cell.value),
     "span": lambda cell: span(cell.value),
     "count": lambda cell: amount(cell.value),

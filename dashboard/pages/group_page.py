@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from dashboard.pages.folded_episodes import folded
 from dashboard.pages.page_addresses import API, address
 from dashboard.pages.topic_page import lag_values
 from dashboard.reading.activity import UNREAD_KINDS, groups_in
@@ -86,7 +87,7 @@ def group_page(reading: Reading, cluster: str, group: str, span: TimeRange) -> d
         "widespread": [spread for spread in widespread(reading) if any(spread.has(row) for row in findings.rows)],
         "findings": with_ways(reading.tables, findings.rows, NAMED),
         "past_findings": past,
-        "rebalances": last.rows,
+        "rebalances": folded(reading, last.rows),
         "rebalance_count": last.total,
         "is_ahead": bool(last.rows) and (last.rows[0]["event_time"] or 0) > (found["last_rebalance_at"] or 0),
         "episodes": episodes.rows,

@@ -12,6 +12,7 @@ from fastapi.responses import HTMLResponse, Response
 from dashboard.live.stream import event_id
 from dashboard.pages import page_columns
 from dashboard.pages.client_page import client_page
+from dashboard.pages.folded_episodes import folded
 from dashboard.pages.group_page import group_page
 from dashboard.pages.listing_page import OWN, Choice, listing_page
 from dashboard.pages.member_page import member_page
@@ -172,9 +173,10 @@ def rebalances(request: Request) -> Response:
             Choice("agrees", "Agrees", listings.VALUES["agrees"], "agrees or not"),
         ]
         parameters = dict(request.query_params)
-        return listing_page(
+        found = listing_page(
             reading, listings.REBALANCES, page_columns.REBALANCES, "/rebalances", parameters, choices, span=span
         )
+        return found | {"rows": folded(reading, found["rows"], found["sort"])}
 
     return page(request, "rebalances.html", compute)
 

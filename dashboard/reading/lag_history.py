@@ -19,8 +19,7 @@ from dashboard.reading.listing_query import plain_rows
 from dashboard.reading.questions import Reading
 from dashboard.reading.time_range import TimeRange
 from dashboard.reading.window import DAY_MS, MINUTE_MS, last_day
-from streaming.tables.arrow_rows import to_arrow
-from streaming.tables.schema import QUEUE_PROGRESS, Row
+from streaming.tables.schema import Row
 from streaming.views.lag_ages import ages_of
 from streaming.views.name_checks import one_group
 from streaming.views.progress import progress
@@ -40,6 +39,13 @@ _COLUMNS = (
     *("group_id", "topic", "broker", "queue_id"),
     *("event_time", "committed_at", "end_at", "committed_offset", "end_offset", "lag"),
 )
+# The same rows from lists, because Arrow imports pandas for them.
+_KINDS = ("varchar", "varchar", "varchar", "bigint", *("bigint",) * 6)
+_STILL = f"""
+select * replace ({", ".join(f"make_timestamptz({name} * 1000) as {name}" for name in _COLUMNS[4:7])}),
+    event_time as first_ms
+from (select {", ".join(f"unnest(?::{kind}[]) as {name}" for name, kind in zip(_COLUMNS, _KINDS, strict=True))})
+"""
 _QUEUE = "group_id, topic, broker, queue_id"
 # The last row of each queue and step. Within it, the end began to grow no earlier than about ``first_ms``.
 _THINNED = f"""
@@ -205,14 +211,13 @@ def _still(reading: Reading, cluster: str, groups: Sequence[str], since_ms: int,
             at = max(row["committed_at"] or 0, row["end_at"] or 0)
             if 0 < at < since_ms and topic in (None, row["topic"]):
                 rows.append(row | {"event_time": at})
-    found = to_arrow(QUEUE_PROGRESS, rows).select(_COLUMNS)
-    return reading.sql("select *, epoch_ms(event_time) as first_ms from block", {"block": found})
+    return reading.sql(_STILL, {}, [[row[name] for row in rows] for name in _COLUMNS])
 
 
 def _summed(states: pa.Table, step_ms: int, until_ms: int) -> list[Row]:
     """Return the rows of ``LagHistory`` from the states of queues, which are in the order of groups and steps."""
     names = ("at_ms", "lag", "committed", "before", "end_before", "after", "end_after", "span")
-    numbers = {name: states[name].to_numpy() for name in names}
+    numbers = {name: _numbers(states[name]) for name in names}
     at, lag = numbers["at_ms"], numbers["lag"]
     age, least = _ages(numbers, np.minimum(at + step_ms, until_ms))
     groups = states["group_id"].to_pylist()
@@ -242,6 +247,16 @@ def _summed(states: pa.Table, step_ms: int, until_ms: int) -> list[Row]:
     return found
 
 
+def _numbers(column: pa.ChunkedArray) -> Int64:
+    """Return a column of whole numbers without nulls. Its memory is read, because Arrow's own way imports pandas."""
+    chunk = column.combine_chunks()
+    return (
+        np.frombuffer(chunk.buffers()[1], np.int64, len(chunk), 8 * chunk.offset)
+        if len(chunk)
+        else np.empty(0, np.int64)
+    )
+
+
 def _ages(numbers: Mapping[str, Int64], known_ms: Int64) -> tuple[Int64, Int64]:
     """Return the age of the next unread message of each queue, and the least that it can be; 0 where all is read."""
     up_to, beyond = (numbers["before"], numbers["end_before"]), (numbers["after"], numbers["end_after"])
@@ -256,7 +271,8 @@ def _gaps(reading: Reading, cluster: str, span: TimeRange, end_ms: int) -> list[
     within = {"opened_at": Within(until_ms=span.until_ms), "closed_at": Within(since_ms=span.since_ms, or_null=True)}
     rows = reading.tables.rows("findings", where={"cluster": cluster, "kind": SOURCE_SILENT} | within)
     found = [(row["opened_at"], row["closed_at"] or span.until_ms) for row in rows]
-    if end_ms < span.until_ms:
+    # A range up to now ends with the minute that is not over.
+    if end_ms < span.until_ms - MINUTE_MS:
         found.append((end_ms, span.until_ms))
     return sorted((max(begin, span.since_ms), min(end, span.until_ms)) for begin, end in found if begin < end)
 
