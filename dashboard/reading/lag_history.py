@@ -249,12 +249,10 @@ def _summed(states: pa.Table, step_ms: int, until_ms: int) -> list[Row]:
 
 def _numbers(column: pa.ChunkedArray) -> Int64:
     """Return a column of whole numbers without nulls. Its memory is read, because Arrow's own way imports pandas."""
-    chunk = column.combine_chunks()
-    return (
-        np.frombuffer(chunk.buffers()[1], np.int64, len(chunk), 8 * chunk.offset)
-        if len(chunk)
-        else np.empty(0, np.int64)
-    )
+    parts = [
+        np.frombuffer(part.buffers()[1], np.int64, len(part), 8 * part.offset) for part in column.chunks if len(part)
+    ]
+    return np.concatenate(parts) if parts else np.empty(0, np.int64)
 
 
 def _ages(numbers: Mapping[str, Int64], known_ms: Int64) -> tuple[Int64, Int64]:
