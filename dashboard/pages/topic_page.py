@@ -98,7 +98,7 @@ def next_steps(detail: TopicDetail, cluster: str) -> list[NextStep]:
     for group in detail.groups:
         if group["unowned"]:
             number = counted(len(group["unowned"]), "queue")
-            text = f"{number} of it have no owner in {group['group_id']}, which has members: see who subscribes to it"
+            text = f"Without an owner in {group['group_id']}: {number}, though it has members. See who subscribes"
             found.append(NextStep(text, "its members", f"{group_address(cluster, group['group_id'])}#members"))
     behind = max(detail.groups, key=lambda group: group["lag"] or 0, default=None)
     if behind is not None and behind["lag"]:
