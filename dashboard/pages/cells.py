@@ -68,7 +68,9 @@ def table_rows(columns: Sequence[PageColumn], rows: Sequence[Row], cluster: str 
     for row in rows:
         where = row.get("cluster") or cluster
         if fold := row.get("fold"):
-            parts.append(_episode_row(fold, len(columns), where))
+            # In a list of several groups, the row names its own.
+            group = row["group_id"] if any(column.name == "group_id" for column in columns) else ""
+            parts.append(_episode_row(fold, len(columns), where, group))
         folded = row.get("folded_in")
         parts.append(f'<tr hidden data-folded="{escape(folded)}">' if folded else "<tr>")
         for name, opening, write, takes_nothing in plan:
@@ -85,18 +87,19 @@ def table_rows(columns: Sequence[PageColumn], rows: Sequence[Row], cluster: str 
     return Markup("".join(parts))
 
 
-def _episode_row(fold: EpisodeFold, columns: int, cluster: str) -> str:
-    """Return the row in front of the rebalances of an episode, whose button shows them."""
+def _episode_row(fold: EpisodeFold, columns: int, cluster: str, group: str) -> str:
+    """Return the row in front of the rebalances of an episode, whose button shows them; ``group`` may be empty."""
     episode = fold.episode
     links = []
     if episode["client"]:
         links.append(_link(client_address(episode["client"], cluster), shown(episode["client"])))
     if episode["host"]:
         links.append(_link(host_address(episode["host"], cluster), shown(episode["host"])))
+    of_group = f"{_link(group_address(cluster, group), shown(group))} {shown(cluster)}: " if group else ""
     number = escape(f"{fold.rows:,} of {episode['rebalances']:,} rebalances")
     return (
         f'<tr class="episode"><td colspan="{columns}"><button type="button" class="unroll" aria-expanded="false"'
-        f' data-unrolls="{escape(episode["episode_id"])}">{number}</button> {word(episode["kind"])},'
+        f' data-unrolls="{escape(episode["episode_id"])}">{number}</button> {of_group}{word(episode["kind"])},'
         f" {when(episode['began_at'])} – {when(episode['last_at'])}:"
         f' <span class="prose">{shown(episode["text"] or "–", PROSE_LENGTH)}</span> {" ".join(links)}</td></tr>\n'
     )

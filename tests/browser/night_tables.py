@@ -78,7 +78,7 @@ class Night:
         self._add(1, "shop", "topic_queues", topic="payments", queue_count=_QUEUES)
         for number in range(_QUEUES):
             name = f"payments-{number}"
-            described = {"member_id": f"{name}-m", "client_id": name, "host": f"10.0.0.{20 + number}"}
+            described: Event = {"member_id": f"{name}-m", "client_id": name, "host": f"10.0.0.{20 + number}"}
             described |= {"subscriptions": ["payments"], "strategies": ["range"], "session_timeout_ms": _SESSION_MS}
             self._add(2, "shop", "member_joined", group="payments", **described)
             for second in range(_STEP_S, MINUTES * 60, _STEP_S):

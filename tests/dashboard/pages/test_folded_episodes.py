@@ -63,6 +63,7 @@ def test_the_row_of_an_episode_says_what_whom_and_how_many_and_hides_its_rebalan
         "2 of 9 rebalances",
         "same client again and again",
         "m came back &lt;9&gt; times.",
+        "/group?cluster=c&amp;group=g",
         "/client?client=m%40h",
     ):
         assert part in text

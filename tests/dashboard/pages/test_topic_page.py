@@ -57,7 +57,7 @@ def _group(name: str, lag: int | None, unowned: tuple[str, ...] = ()) -> Row:
 def test_what_to_do_next_follows_from_what_is_known(
     groups: list[Row], advice: tuple[str, ...], steps: list[str]
 ) -> None:
-    findings = [{"closed_at": None, "advice": text} for text in advice]
+    findings: list[Row] = [{"closed_at": None, "advice": text} for text in advice]
     findings.append({"closed_at": T0, "advice": "It is over."})
     found = next_steps(TopicDetail([], groups, [], [], findings), "c")
     assert len(found) == len(steps)

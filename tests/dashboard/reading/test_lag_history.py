@@ -100,7 +100,7 @@ def test_a_topic_that_was_made_again_begins_a_new_history(history: Callable[...,
 
 
 def test_silence_of_the_source_is_a_gap(history: Callable[..., LagHistory]) -> None:
-    silent = {"finding_id": "f", "cluster": "c", "kind": "source_silent", "severity": "critical", "message": "m"}
+    silent: Row = {"finding_id": "f", "cluster": "c", "kind": "source_silent", "severity": "critical", "message": "m"}
     silent |= {"opened_at": T0 + 20 * MINUTE_MS, "closed_at": T0 + 30 * MINUTE_MS}
     found = history([moved(9, 0, 0, 10)], [silent])
     assert found.gaps == [(T0 + 20 * MINUTE_MS, T0 + 30 * MINUTE_MS)]
