@@ -122,8 +122,8 @@ def write_night(root: Path, now_ms: int) -> None:
     for name, rows in {**tables_of(run), "rebalances": run.rows(), "queue_progress": moved}.items():
         write_table(root, name, list(rows))
     lost = {"is_live": True, "is_followed": True, "problem": "no broker answers"}
-    edge = known("edge", known_until=begin_ms + SILENT * MINUTE_MS, age_ms=(MINUTES - SILENT) * MINUTE_MS, **lost)
-    leave_sign(root, living(known("shop", known_until=now_ms, is_live=True), edge, unknown_after_ms=10 * MINUTE_MS))
+    edge = known("edge", known_until=begin_ms + SILENT * MINUTE_MS, age_ms=4_000_000, **lost)
+    leave_sign(root, living(known("shop", known_until=now_ms, is_live=True), edge, every_ms=3_600_000))
 
 
 def _batches(events: list[Event]) -> Iterator[tuple[int, list[bytes]]]:
