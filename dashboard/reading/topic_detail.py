@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
-from dashboard.reading.group_detail import current_members
 from dashboard.reading.lag_history import MOST_GROUPS, end_rates
 from dashboard.reading.listing_query import plain_rows
 from dashboard.reading.overview import overview
@@ -133,7 +132,9 @@ def _readers(reading: Reading, cluster: str, topic: str) -> list[Row]:
 
 def _commits(reading: Reading, cluster: str, name: str, topic: str) -> list[Row]:
     group = one_group(reading.tables, name, cluster)
-    rows = progress(reading.tables, group, current_members(reading, cluster, name))
+    where = {"cluster": cluster, "group_id": name}
+    members = reading.tables.rows("members", where=where, keep=lambda found: found["left_at"].is_null())
+    rows = progress(reading.tables, group, members)
     return [row | {"queue": queue_name(topic, row["broker"], row["queue_id"])} for row in rows if row["topic"] == topic]
 
 
@@ -163,7 +164,7 @@ def _queues(
     for row in commits:
         if row["member_id"] is not None:
             readers.setdefault(row["queue"], []).append(row["group_id"])
-    lacking = {group["group_id"]: set(group["unowned"] or ()) for group in groups}
+    lacking = {group["group_id"]: set(group["unowned"]) for group in groups if group["unowned"]}
     rows = []
     for (broker, queue_id), ends in sorted(found.items(), key=lambda item: (item[0][0] or "", item[0][1])):
         name = queue_name(topic, broker, queue_id)
