@@ -127,6 +127,7 @@ def _paths(fleet: PagesFleet, number: int) -> dict[str, str]:
         **kinds,
         "group of 5,000 spans": group(0),
         "group of 50,000 spans": group(1),
+        "topic of all groups": f"/topic?{urlencode({'cluster': fleet.cluster(number), 'topic': 'orders'})}",
         "rebalances": f"/rebalances?trigger={('member_joined', 'member_left')[number % 2]}&page={number % 7 + 1}",
         "rebalance": f"/rebalance?id={number:032x}",
         "member of 10,000 groups": f"/member?{urlencode({'member': f'consumer-{number % 10}'})}",

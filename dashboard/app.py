@@ -29,6 +29,7 @@ from dashboard.pages import (
     question_pages,
     search_page,
     static_files,
+    topic_columns,
     what_if_page,
 )
 from dashboard.pages import page_routes as pages
@@ -130,7 +131,8 @@ def create_app(
     app.state.alerts = alerts or AlertsStatus()
     app.state.annotation_hook = hook
     app.state.templates = environment()
-    app.state.templates.globals.update(columns_of=page_columns, job_columns=job_columns)
+    columns = {"columns_of": page_columns, "job_columns": job_columns, "topic_columns": topic_columns}
+    app.state.templates.globals.update(columns)
     add_errors(app)
     for router in ROUTERS:
         app.include_router(router)

@@ -187,6 +187,30 @@ PROGRESS = answered(
         + named(lag_ms=LONG, lag_min_ms=LONG, lag_max_ms=LONG, lag_source=TEXT, deleted_in_ms=LONG)
     )
 )
+_GAPS: Schema = {"type": "array", "items": {"type": "object"}, "description": "when the cluster was not known"}
+LAG = answered(
+    row_schema(
+        [
+            *named("group_id", at=TIME),
+            Column("lag", LONG, "Messages, of the queues of which it is known; null = of none"),
+            Column("queue_lag", LONG, "Of the queue with most"),
+            Column("lag_ms", LONG, "Age of the oldest unread message; null = only a lower bound is known"),
+            Column("lag_min_ms", LONG, "Its lower bound"),
+            *named(queues=LONG, queues_unknown=LONG),
+        ]
+    ),
+    step_ms={"type": "integer"},
+    gaps=_GAPS,
+    marks={"type": "array", "items": {"type": "object"}, "description": "the newest rebalances"},
+)
+_OBJECTS: Schema = {"type": "array", "items": {"type": "object"}}
+TOPIC = object_answered(
+    spans={"type": "array", "items": row_schema(TABLES["topics"].columns)},
+    groups=_OBJECTS,
+    queues=_OBJECTS,
+    commits=_OBJECTS,
+    findings={"type": "array", "items": row_schema(TABLES["findings"].columns)},
+)
 REBALANCE = object_answered(
     rebalance=row_schema(TABLES["rebalances"].columns),
     annotations={

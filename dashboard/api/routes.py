@@ -17,6 +17,7 @@ from dashboard.reading.group_detail import current_members
 from dashboard.reading.group_timeline import timeline
 from dashboard.reading.job_facts import delays
 from dashboard.reading.known_time import job_rows, present_rows
+from dashboard.reading.lag_history import lag_history
 from dashboard.reading.listing import Listing
 from dashboard.reading.listing_query import BadQuestionError, piece, plain_rows, refuse_others, time_parameter
 from dashboard.reading.listings import LISTINGS
@@ -25,6 +26,7 @@ from dashboard.reading.rebalance_detail import rebalance_detail
 from dashboard.reading.requested_advice import DAYS, MOST_DAYS, requested_advice
 from dashboard.reading.search import LONGEST, search
 from dashboard.reading.time_range import TimeRange
+from dashboard.reading.topic_detail import topic_detail
 from streaming.tables.schema import Row
 from streaming.views.name_checks import one_group
 from streaming.views.progress import progress
@@ -201,6 +203,52 @@ def advice_to_group(
     if format == "csv":
         return _rows(found.get("advice", []), "group-advice", format)
     return json_answer(found)
+
+
+@router.get("/lag", responses=contract.LAG)
+def lag_in_time(
+    request: Request,
+    cluster: Text,
+    group_id: Text = "",
+    topic: Text = "",
+    since: Time = "",
+    until: Time = "",
+    format: Format = "json",  # noqa: A002 - as above
+) -> Response:
+    """Return the lag of a group over a range, the last day by default, or of the groups with most of a topic's lag.
+
+    ``at`` is the beginning of a step, at whose end the numbers were so. Steps in which the cluster was not known, see
+    ``gaps``, have no row.
+    """
+    reading = _reading(request)
+    span = TimeRange.between(reading, since, until)
+    if not group_id and not topic:
+        raise BadQuestionError("lag: give group_id, or topic, or both")
+    groups = [group_id] if group_id else [row["group_id"] for row in topic_detail(reading, cluster, topic, span).groups]
+    found = lag_history(reading, cluster, groups, span, topic or None)
+    if format == "csv":
+        return _rows(found.rows, "lag", format)
+    gaps = [{"since": begin, "until": end} for begin, end in found.gaps]
+    more = {"step_ms": found.step_ms, "gaps": gaps, "marks": found.marks}
+    return json_answer({"rows": found.rows, "total": len(found.rows), "next_cursor": None} | more)
+
+
+@router.get("/topic", responses=contract.TOPIC)
+def one_topic(
+    request: Request,
+    cluster: Text,
+    topic: Text,
+    since: Time = "",
+    until: Time = "",
+    format: Format = "json",  # noqa: A002 - as above
+) -> Response:
+    """Return a topic with the groups that read it, its queues, each group's commits, and the findings that name it.
+
+    ``since`` and ``until`` are the range over which ``end_rate`` is measured. CSV has the commits.
+    """
+    reading = _reading(request)
+    found = topic_detail(reading, cluster, topic, TimeRange.between(reading, since, until))
+    return _rows(found.commits, "topic", format) if format == "csv" else json_answer(found._asdict())
 
 
 @router.get("/rebalances/{rebalance_id}", responses=contract.REBALANCE)

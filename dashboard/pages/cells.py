@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from markupsafe import Markup, escape
 
 from dashboard.pages.elements import DASH, amount, shown, span, timed, when
+from dashboard.pages.folded_episodes import EpisodeFold
 from dashboard.pages.page_addresses import (
     address,
     advice_address,
@@ -16,9 +17,11 @@ from dashboard.pages.page_addresses import (
     host_address,
     member_address,
     rebalance_address,
+    topic_address,
 )
 from dashboard.pages.page_columns import PageColumn
 from dashboard.pages.words import word
+from dashboard.reading.search import queue_parts
 from streaming.tables.schema import Row
 from streaming.terminal.causes import describe_cause
 from streaming.terminal.escape import printable
@@ -31,7 +34,8 @@ from streaming.views.related_findings import FindingCulprit
 
 UNKNOWN = Markup('<span class="none">unknown</span>')
 _ESTIMATED = Markup('<abbr title="estimated">~</abbr>')
-# How many characters of a text a cell shows.
+# How many groups a cell names, to how many topics a finding leads, and how many characters of a text it shows.
+NAMED_GROUPS, NAMED_TOPICS = 3, 3
 NOTE_LENGTH, CAUSE_LENGTH, PROSE_LENGTH, SUMMARY_LENGTH, RAW_LENGTH, CLUSTER_LENGTH = 60, 90, 400, 40, 4_000, 60
 
 
@@ -64,7 +68,12 @@ def table_rows(columns: Sequence[PageColumn], rows: Sequence[Row], cluster: str 
     parts = []
     for row in rows:
         where = row.get("cluster") or cluster
-        parts.append("<tr>")
+        if fold := row.get("fold"):
+            # In a list of several groups, the row names its own.
+            group = row["group_id"] if any(column.name == "group_id" for column in columns) else ""
+            parts.append(_episode_row(fold, len(columns), where, group))
+        folded = row.get("folded_in")
+        parts.append(f'<tr hidden data-folded="{escape(folded)}">' if folded else "<tr>")
         for name, opening, write, takes_nothing in plan:
             value = row.get(name)
             is_nothing = (value is None or value == "") and not takes_nothing
@@ -75,6 +84,24 @@ def table_rows(columns: Sequence[PageColumn], rows: Sequence[Row], cluster: str 
             parts.append("</td>")
         parts.append("</tr>\n")
     return Markup("".join(parts))
+
+
+def _episode_row(fold: EpisodeFold, columns: int, cluster: str, group: str) -> str:
+    """Return the row in front of the rebalances of an episode, whose button shows them; ``group`` may be empty."""
+    episode = fold.episode
+    links = []
+    if episode["client"]:
+        links.append(_link(client_address(episode["client"], cluster), shown(episode["client"])))
+    if episode["host"]:
+        links.append(_link(host_address(episode["host"], cluster), shown(episode["host"])))
+    of_group = f"{_link(group_address(cluster, group), shown(group))} {shown(cluster)}: " if group else ""
+    number = escape(f"{fold.rows:,} of {episode['rebalances']:,} rebalances")
+    return (
+        f'<tr class="episode"><td colspan="{columns}"><button type="button" class="unroll" aria-expanded="false"'
+        f' data-unrolls="{escape(episode["episode_id"])}">{number}</button> {of_group}{word(episode["kind"])},'
+        f" {when(episode['began_at'])} – {when(episode['last_at'])}:"
+        f' <span class="prose">{shown(episode["text"] or "–", PROSE_LENGTH)}</span> {" ".join(links)}</td></tr>\n'
+    )
 
 
 def health(value: str) -> Markup:
@@ -186,6 +213,29 @@ def _pod(cell: Cell) -> str:
     return f"{shown(cell.value)}{about}"
 
 
+def _rebalance(cell: Cell) -> str:
+    name = cell.row["rebalance_id"]
+    return f'<span data-id="{escape(printable(name))}">{_link(rebalance_address(name), when(cell.value))}</span>'
+
+
+def _topic(cell: Cell) -> str:
+    return _link(topic_address(cell.value, cell.cluster), shown(cell.value))
+
+
+def _queue(cell: Cell) -> str:
+    """Return the name of a queue, as a link to its topic; a name that means none is only a text."""
+    parts = queue_parts(cell.value)
+    topic = cell.row.get("topic") or (parts[0] if parts else None)
+    return shown(cell.value) if topic is None else _link(topic_address(topic, cell.cluster), shown(cell.value))
+
+
+def _groups(cell: Cell) -> str:
+    """Return the first of some groups as links, and how many more there are."""
+    links = [_link(group_address(cell.cluster, name), shown(name)) for name in cell.value[:NAMED_GROUPS]]
+    more = len(cell.value) - NAMED_GROUPS
+    return ", ".join([*links, *([f"{more:,} more"] if more > 0 else [])]) or DASH
+
+
 def _host(cell: Cell) -> str:
     # The address is what stays the same when a client reconnects from another port.
     name = cell.row.get("address")
@@ -229,8 +279,14 @@ def _budget(cell: Cell) -> str:
     return f'<span class="no">{text}</span>' if cell.value.state in ("warning", "critical") else text
 
 
-def ways(rebalance: Row | None, culprits: Iterable[FindingCulprit], cluster: str) -> Markup:
-    """Return links from a finding to its rebalance, see ``rebalances_of``, and to the clients and members it names."""
+def ways(
+    rebalance: Row | None, culprits: Iterable[FindingCulprit], cluster: str, finding: Mapping[str, Any] | None = None
+) -> Markup:
+    """Return links from a finding to its rebalance, see ``rebalances_of``, and to the clients and members it names.
+
+    Args:
+        finding: Its row, for the topics of the queues that it names.
+    """
     links = []
     if rebalance is not None:
         text = "the rebalance with which it began" if rebalance["is_same_time"] else "the last rebalance before it"
@@ -239,17 +295,20 @@ def ways(rebalance: Row | None, culprits: Iterable[FindingCulprit], cluster: str
         to = client_address(name, cluster) if kind == "client" else member_address(name, cluster)
         link = _link(to, Markup(kind) + " " + shown(name))
         links.append(f'{link} <span class="note">{escape(printable(note[:NOTE_LENGTH]))}</span>' if note else link)
+    topics = dict.fromkeys(queue["topic"] for queue in (finding or {}).get("queues") or ())
+    links += [_link(topic_address(name, cluster), Markup("topic ") + shown(name)) for name in [*topics][:NAMED_TOPICS]]
     return Markup(" ".join(f"<span>{link}</span>" for link in links))
 
 
 def _finding(cell: Cell) -> str:
     """Return what is wrong, the ways to its rebalance and to whom it names, and what to do."""
     row = cell.row
-    links = ways(row.get("began_with"), row.get("culprits", ()), cell.cluster)
+    links = ways(row.get("began_with"), row.get("culprits", ()), cell.cluster, row)
     shown_links = f'<span class="ways note">{links}</span>' if links else ""
     advice = shown(row["advice"] or "–", PROSE_LENGTH)
     return (
-        f'<span class="prose">{shown(cell.value, PROSE_LENGTH)}</span>{shown_links}'
+        f'<span class="prose" data-id="{escape(row["finding_id"])}">{shown(cell.value, PROSE_LENGTH)}</span>'
+        f"{shown_links}"
         f"<details><summary>What to do</summary>{advice}</details>"
     )
 
@@ -298,7 +357,10 @@ _CELLS: Mapping[str, Callable[[Cell], str]] = {
     "client": lambda cell: _link(client_address(cell.value, cell.cluster), shown(cell.value)),
     "host": _host,
     "pod": _pod,
-    "rebalance": lambda cell: _link(rebalance_address(cell.row["rebalance_id"]), when(cell.value)),
+    "topic": _topic,
+    "queue": _queue,
+    "groups": _groups,
+    "rebalance": _rebalance,
     "time": lambda cell: when(cell.value),
     "span": lambda cell: span(cell.value),
     "count": lambda cell: amount(cell.value),

@@ -8,9 +8,11 @@ from typing import Any
 
 import pyarrow as pa
 
+from dashboard.pages.folded_episodes import folded
 from dashboard.pages.page_addresses import API, address
 from dashboard.reading.listing_query import piece, plain_rows
 from dashboard.reading.listings import MEMBERS
+from dashboard.reading.naming_findings import naming_findings
 from dashboard.reading.questions import Reading
 from dashboard.reading.time_range import TimeRange
 from streaming.tables.errors import NotFoundError
@@ -78,7 +80,13 @@ def client_page(reading: Reading, column: str, name: str, cluster: str, span: Ti
         "protocols": _names(row["protocol"] for row in sessions),
         "clients": _clients(sessions, by_client)[:CLIENTS],
         "client_count": len(clients),
-        "rebalances": rows[:REBALANCES],
+        "findings": naming_findings(
+            reading,
+            {row["cluster"] for row in sessions},
+            clients,
+            {row["member_id"] for row in sessions},
+        ),
+        "rebalances": folded(reading, rows[:REBALANCES]),
         "rebalance_count": len(rows),
         "queues_moved": sum(row["queues_moved"] or 0 for row in rows),
         "cost": cost.text,

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+from dashboard.pages.folded_episodes import folded
 from dashboard.pages.page_addresses import API, address
+from dashboard.pages.topic_page import lag_values
 from dashboard.pages.what_if_form import form_of
 from dashboard.reading.activity import UNREAD_KINDS, groups_in
 from dashboard.reading.budget_use import shown_budgets
 from dashboard.reading.churn import churn
 from dashboard.reading.group_detail import group_detail
 from dashboard.reading.group_timeline import timeline
+from dashboard.reading.lag_history import lag_history
 from dashboard.reading.listing_query import piece, plain_rows
 from dashboard.reading.listings import ASSIGNMENTS, EPISODES, FINDINGS, MEMBERS, MINUTES
 from dashboard.reading.problems import NAMED
@@ -92,7 +95,7 @@ def group_page(reading: Reading, cluster: str, group: str, span: TimeRange, budg
         "widespread": [spread for spread in widespread(reading) if any(spread.has(row) for row in findings.rows)],
         "findings": with_ways(reading.tables, findings.rows, NAMED),
         "past_findings": past,
-        "rebalances": last.rows,
+        "rebalances": folded(reading, last.rows),
         "rebalance_count": last.total,
         "is_ahead": bool(last.rows) and (last.rows[0]["event_time"] or 0) > (found["last_rebalance_at"] or 0),
         "episodes": episodes.rows,
@@ -117,7 +120,9 @@ def group_page(reading: Reading, cluster: str, group: str, span: TimeRange, budg
         "annotation_count": len(drawn["annotations"]),
         "span_count": len(drawn["spans"]),
         "spans": _span_rows(drawn),
+        "lag": lag_values(lag_history(reading, cluster, [group], span)),
         "data": {
+            "lag": address(f"{API}lag", of_group | inside),
             "timeline": address(f"{API}timeline", of_group | (inside if span.is_chosen else {})),
             "churn": address(f"{API}churn", of_group | inside),
             "progress": address(f"{API}progress", of_group),

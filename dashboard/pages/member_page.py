@@ -7,6 +7,7 @@ from typing import Any
 from dashboard.pages.page_addresses import API, address
 from dashboard.reading.listing_query import piece, plain_rows
 from dashboard.reading.listings import MEMBERS
+from dashboard.reading.naming_findings import naming_findings
 from dashboard.reading.questions import Reading
 from streaming.tables.errors import NotFoundError
 from streaming.tables.schema import Row
@@ -51,6 +52,7 @@ def member_page(reading: Reading, member: str, cluster: str) -> dict[str, Any]:
         "lost": [state for state in states if state.state == "unknown"],
         "sessions": with_pods(reading.tables, shown.rows),
         "session_count": len(all_sessions),
+        "findings": naming_findings(reading, {row["cluster"] for row in all_sessions}, (), (member,)),
         "held": held[:QUEUES],
         "held_count": len(held),
         "groups": len({(row["cluster"], row["group_id"]) for row in all_sessions}),

@@ -63,6 +63,11 @@ def host_address(host: str, cluster: str | None = None) -> str:
     return address("/host", host=host, cluster=cluster)
 
 
+def topic_address(topic: str, cluster: str | None = None) -> str:
+    """Return the address of a topic's page."""
+    return address("/topic", cluster=cluster, topic=topic)
+
+
 def rebalance_address(rebalance_id: str) -> str:
     """Return the address of a rebalance's page."""
     return address("/rebalance", id=rebalance_id)

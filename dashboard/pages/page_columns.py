@@ -195,21 +195,21 @@ CLIENTS = (
 )
 GROUP_SESSIONS = tuple(column for column in SESSIONS if column.name not in ("group_id", "cluster"))
 UNOWNED = (
-    PageColumn("queue", "Queue", "name"),
+    PageColumn("queue", "Queue", "queue"),
     PageColumn("kind", "Finding", "word"),
     PageColumn("member_id", "Assigned to", "member"),
     PageColumn("reason", "Why that one does not read it", "word"),
     PageColumn("since", "Since", "time"),
 )
 QUEUES = (
-    PageColumn("queue", "Queue", "name"),
+    PageColumn("queue", "Queue", "queue"),
     PageColumn("computed", "Computed owner", "member"),
     PageColumn("reported", "Reported owner", "member"),
     PageColumn("agrees", "Agrees", "truth", wide=True),
     PageColumn("since", "Since", "time"),
 )
 PROGRESS = (
-    PageColumn("queue", "Queue", "name"),
+    PageColumn("queue", "Queue", "queue"),
     PageColumn("committed_offset", "Current offset", "count"),
     PageColumn("end_offset", "End", "count"),
     PageColumn("lag", "Lag", "lag"),
@@ -222,7 +222,7 @@ _REPORTED = ("reported", "reported_text", "agrees")
 MEMBERS_UNREPORTED = tuple(column for column in MEMBERS if column.name not in _REPORTED)
 QUEUES_UNREPORTED = tuple(column for column in QUEUES if column.name not in _REPORTED)
 HELD = (
-    PageColumn("queue", "Queue", "name"),
+    PageColumn("queue", "Queue", "queue"),
     PageColumn("group_id", "Group", "group"),
     PageColumn("cluster", "Cluster", "name", wide=True),
     PageColumn("origin", "Origin", "text"),
@@ -233,7 +233,7 @@ CAUSES = (
     PageColumn("member_id", "Member", "member"),
     PageColumn("client", "Client", "client"),
     PageColumn("recent_text", "Within the hour", "prose", needs_any=("recent_text",)),
-    PageColumn("topic", "Topic", "name", wide=True),
+    PageColumn("topic", "Topic", "topic", wide=True),
     PageColumn("detail", "Detail", "prose"),
     PageColumn("siblings_text", "Elsewhere", "prose", wide=True, hint=_SIBLINGS, needs_any=("siblings_text",)),
     PageColumn("silence", "Source", "prose", wide=True, needs_any=("silence",)),
@@ -272,14 +272,14 @@ COMPARED = (
     PageColumn("error", "Why not", "prose", needs_any=("error",)),
 )
 MOVES = (
-    PageColumn("queue", "Queue", "name"),
+    PageColumn("queue", "Queue", "queue"),
     PageColumn("before_text", "Before", "queues"),
     PageColumn("after_text", "After", "queues"),
     PageColumn("outage_max_ms", "Nobody read it for", "outage", hint=_OF_QUEUE),
     *_costs(are_sorted=False),
 )
 OUTAGES = (
-    PageColumn("queue", "Queue", "name"),
+    PageColumn("queue", "Queue", "queue"),
     PageColumn("outage_max_ms", "Nobody read it for", "outage", hint=_OF_QUEUE),
     PageColumn("former_member_id", "Read before by", "member"),
     PageColumn("member_id", "Read then by", "member"),
@@ -296,7 +296,7 @@ AUDITS = (
     PageColumn("detail", "Evidence", "prose", wide=True),
 )
 AUDITED_QUEUES = (
-    PageColumn("queue", "Queue", "name"),
+    PageColumn("queue", "Queue", "queue"),
     PageColumn("kind", "Kind", "word"),
     PageColumn("expected_text", "Expected", "queues"),
     PageColumn("reported_text", "Reported", "queues"),
@@ -347,7 +347,7 @@ MINUTES = (
     PageColumn("outage_max_ms", "Outage", "outage"),
 )
 SPANS = (
-    PageColumn("queue", "Queue", "name"),
+    PageColumn("queue", "Queue", "queue"),
     PageColumn("member_id", "Member", "member"),
     PageColumn("begins", "From", "time"),
     PageColumn("ends", "Until", "time"),

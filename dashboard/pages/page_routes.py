@@ -12,12 +12,14 @@ from fastapi.responses import HTMLResponse, Response
 from dashboard.live.stream import event_id
 from dashboard.pages import page_columns
 from dashboard.pages.client_page import client_page
+from dashboard.pages.folded_episodes import folded
 from dashboard.pages.group_page import group_page
 from dashboard.pages.listing_page import OWN, Choice, listing_page
 from dashboard.pages.member_page import member_page
 from dashboard.pages.overview_page import overview_page
 from dashboard.pages.page_addresses import RANGE, keeping
 from dashboard.pages.page_range import kept_parameters, range_bar, range_of
+from dashboard.pages.topic_page import QueueName, topic_page
 from dashboard.reading import listings
 from dashboard.reading.dependencies import noted_reads
 from dashboard.reading.job_facts import job_facts
@@ -158,6 +160,14 @@ def group(request: Request, cluster: str, group: str) -> Response:
     )
 
 
+@router.get("/topic")
+def topic(request: Request, cluster: str, topic: str, broker: str = "", queue: str = "") -> Response:
+    """Show one topic, or one queue of it."""
+    return page(
+        request, "topic.html", lambda reading, span: topic_page(reading, cluster, topic, span, QueueName(broker, queue))
+    )
+
+
 @router.get("/rebalances")
 def rebalances(request: Request) -> Response:
     """Show rebalances, newest first."""
@@ -170,9 +180,10 @@ def rebalances(request: Request) -> Response:
             Choice("agrees", "Agrees", VALUES["agrees"], "agrees or not"),
         ]
         parameters = dict(request.query_params)
-        return listing_page(
+        found = listing_page(
             reading, listings.REBALANCES, page_columns.REBALANCES, "/rebalances", parameters, choices, span=span
         )
+        return found | {"rows": folded(reading, found["rows"], found["sort"])}
 
     return page(request, "rebalances.html", compute)
 

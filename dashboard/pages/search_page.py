@@ -16,6 +16,7 @@ from dashboard.pages.page_addresses import (
     host_address,
     member_address,
     rebalance_address,
+    topic_address,
 )
 from dashboard.pages.page_routes import NO_RANGE, page
 from dashboard.reading.listing_query import refuse_others
@@ -62,13 +63,9 @@ def address_of(hit: Hit) -> str:
         case "rebalance":
             return rebalance_address(hit.id)
         case "topic":
-            return (
-                f"{group_address(hit.cluster, hit.group_id)}#queues"
-                if hit.group_id
-                else address("/", cluster=hit.cluster)
-            )
+            return topic_address(hit.id, hit.cluster)
         case "queue":
-            topic, _, number = queue_parts(hit.id) or (hit.id, "", 0)
-            return address("/questions/who-owned", topic=topic, queue=number, cluster=hit.cluster, group=hit.group_id)
+            topic, broker, number = queue_parts(hit.id) or (hit.id, "", 0)
+            return address("/topic", cluster=hit.cluster, topic=topic, broker=broker, queue=number)
         case "finding":
             return finding_address(hit.id)

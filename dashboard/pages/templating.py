@@ -46,7 +46,7 @@ def environment() -> jinja2.Environment:
         name: getattr(page_addresses, name)
         for name in (
             *("address", "advice_address", "client_address", "group_address", "host_address", "member_address"),
-            *("rebalance_address", "next_sort"),
+            *("rebalance_address", "topic_address", "next_sort"),
         )
     }
     functions |= {

@@ -121,7 +121,7 @@ def queue_parts(name: str) -> tuple[str, str, int] | None:
 
 
 def _queues(reading: Reading, text: str, most: int) -> list[Hit]:
-    """Return the queue that a whole name means, in each group that owns or owned it."""
+    """Return the queue that a whole name means, in each group that owns or owned it, else in each cluster."""
     parts = queue_parts(text)
     if parts is None:
         return []
@@ -135,9 +135,24 @@ def _queues(reading: Reading, text: str, most: int) -> list[Hit]:
     """
     rows = plain_rows(reading.sql(sql, {"found": found}, [number, broker, broker, most]))
     return [
-        Hit("queue", text, text, row["cluster"], row["group_id"], "who owned it", is_open=row["is_open"])
-        for row in rows
-    ]
+        Hit("queue", text, text, row["cluster"], row["group_id"], is_open=row["is_open"]) for row in rows
+    ] or _queues_of_topics(reading, text, (topic, broker, number), most)
+
+
+def _queues_of_topics(reading: Reading, text: str, parts: tuple[str, str, int], most: int) -> list[Hit]:
+    """Return a queue that no group ever owned, in each cluster in which its topic has it."""
+    topic, broker, number = parts
+    found = reading.columns("topics", ["cluster", "queues", "queue_count", "valid_to"], {"topic": topic})
+    sql = """
+        select cluster, bool_or(valid_to is null) as is_open from found
+        where case when len(coalesce(queues, [])) = 0 then ? < queue_count and ? = '' else len(list_filter(
+            queues, lambda queue: queue.queue_id = ? and (? = '' or coalesce(queue.broker, '') = ?)
+        )) > 0 end
+        group by cluster order by is_open desc, cluster limit ?
+    """
+    rows = plain_rows(reading.sql(sql, {"found": found}, [number, broker, number, broker, broker, most]))
+    note = "no group is known to have owned it"
+    return [Hit("queue", text, text, row["cluster"], note=note, is_open=row["is_open"]) for row in rows]
 
 
 def _rebalances(reading: Reading, wanted: str, most: int) -> list[Hit]:

@@ -1,8 +1,9 @@
 // Charts drawn by ECharts. Each has a table with the same numbers beside it.
+import { lagChart } from "./lag_chart.js";
 import { css, palette, read, showRange } from "./shared.js";
 import { init } from "./vendor/echarts.min.js";
 
-const drawn = new WeakMap(), places = new WeakMap();
+const drawn = new WeakMap(), places = new WeakMap(), starts = new WeakMap();
 
 function frame(kind) {
   return {
@@ -100,6 +101,7 @@ const KINDS = {
       },
     };
   },
+  lag: (_rows, timeText, place, answer) => lagChart(answer, timeText, { since: Number(place.since), until: Number(place.until) }, { axisLook, frame, palette, css, clean, short, time }),
   fleet: (rows, timeText, { since, until, bin }) => fleet(rows, timeText, Number(since), Number(until), Number(bin)),
 };
 
@@ -187,7 +189,7 @@ export async function draw(place, timeText) {
   const answer = await read(place.dataset.source);
   if (!answer) return;
   const { rows } = answer;
-  const { rows: count, high, grids = 1, open, ...option } = KINDS[place.dataset.chart](rows, timeText, place.dataset);
+  const { rows: count, high, grids = 1, open, firstMs, ...option } = KINDS[place.dataset.chart](rows, timeText, place.dataset, answer);
   if (count || high) place.style.height = `${high ?? Math.min(900, 70 + 18 * count)}px`;
   let chart = drawn.get(place);
   if (!chart) {
@@ -198,10 +200,11 @@ export async function draw(place, timeText) {
       const grid = [...Array(places.get(place)).keys()].find((index) => chart.containPixel({ gridIndex: index }, point)) ?? 0;
       const [at] = chart.convertFromPixel({ gridIndex: grid }, point);
       const { since, bin } = place.dataset;
-      return chart.getOption().xAxis[grid].type === "time" ? at : Number(since) + at * (Number(bin) || 3_600_000);
+      return chart.getOption().xAxis[grid].type === "time" ? at : (starts.get(place) ?? Number(since)) + at * (Number(bin) || 3_600_000);
     });
   }
   places.set(place, grids);
+  if (firstMs !== undefined) starts.set(place, firstMs);
   chart.off("click");
   if (open) chart.on("click", ({ value }) => open(value));
   chart.resize();

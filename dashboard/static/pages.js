@@ -110,6 +110,44 @@ function showCopies() {
 }
 showCopies();
 
+// --- Ids in tables: one button goes to the id that is pointed at, or has the focus ---
+const CARRYING = ["member", "client", "host", "group", "topic", "queue", "name", "rebalance", "rebalance_id", "finding"].map((kind) => `td.k-${kind}`).join();
+const carried = document.createElement("button");
+carried.type = "button";
+carried.className = "copy carried";
+carried.textContent = "copy";
+let carriedId = "";
+
+function carry(event) {
+  const cell = event.target.closest?.(CARRYING), id = cell?.querySelector("[data-id], .id");
+  if (!navigator.clipboard || !id || cell.contains(carried)) return;
+  const whole = id.dataset.id ?? (id.title || id.textContent);
+  carriedId = whole;
+  carried.textContent = "copy";
+  carried.setAttribute("aria-label", `Copy ${whole.slice(0, 80)}`);
+  (id.closest("a") ?? id).after(carried);
+}
+document.addEventListener("pointerover", carry);
+document.addEventListener("focusin", carry);
+carried.addEventListener("click", () => navigator.clipboard.writeText(carriedId).then(() => { carried.textContent = "copied"; }, () => {}));
+
+// --- Rebalances of one episode are one row: a button shows them ---
+const unrolled = new Set();
+
+function showUnrolled() {
+  for (const button of document.querySelectorAll("[data-unrolls]")) {
+    const isOpen = unrolled.has(button.dataset.unrolls);
+    button.setAttribute("aria-expanded", String(isOpen));
+    for (const row of button.closest("tbody").querySelectorAll(`[data-folded="${CSS.escape(button.dataset.unrolls)}"]`)) row.hidden = !isOpen;
+  }
+}
+document.addEventListener("click", (event) => {
+  const episode = event.target.closest("[data-unrolls]")?.dataset.unrolls;
+  if (!episode) return;
+  if (!unrolled.delete(episode)) unrolled.add(episode);
+  showUnrolled();
+});
+
 // --- Long tables are folded: a button shows all of their rows ---
 document.addEventListener("click", (event) => {
   const button = event.target.closest(".unfold");
@@ -200,7 +238,7 @@ document.body.addEventListener("htmx:before:swap", (event) => {
   const status = event.detail?.ctx?.response?.status;
   if (status && status !== 200) { event.preventDefault(); showOld(); }
 });
-document.body.addEventListener("htmx:after:swap", () => { showTimes(); showCopies(); drawCharts(); showKnowledge(); });
+document.body.addEventListener("htmx:after:swap", () => { showTimes(); showCopies(); showUnrolled(); drawCharts(); showKnowledge(); });
 addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
 
 if (document.body.dataset.versions !== undefined) {

@@ -35,6 +35,11 @@ def write_rows(root: Path, name: str, rows: list[Row]) -> None:
             times = [row[name] for name in _EVENT_TIMES if row.get(name) is not None]
             newest[row["cluster"]] = max(newest.get(row["cluster"], T0), *times, T0)
     leave_recording_sign(root, newest, newest)
+    write_table(root, name, rows)
+
+
+def write_table(root: Path, name: str, rows: list[Row]) -> None:
+    """Append rows to a table, times in epoch ms."""
     write_deltalake(str(root / name), to_arrow(TABLES[name], rows), mode="append")
 
 

@@ -9,7 +9,7 @@ import httpx2
 from dashboard.questions.catalog import questions
 
 KINDS = (
-    *("groups", "group", "rebalances", "rebalance", "member", "client", "host", "members"),
+    *("groups", "group", "topic", "rebalances", "rebalance", "member", "client", "host", "members"),
     *("findings", "nothing fits", "search", "rejected events", "job", "questions"),
     *("advice", "advice to a group", "replays", "what if", "what if of all strategies"),
     *(f"question {name}" for name in questions()),
@@ -40,6 +40,7 @@ def paths(url: str) -> dict[str, str]:
     return {
         "groups": "/",
         "group": "/group?" + urlencode({"cluster": group["cluster"], "group": group["group_id"]}),
+        "topic": "/topic?" + urlencode({"cluster": span["cluster"], "topic": span["topic"]}),
         "rebalances": "/rebalances?since=0",
         "rebalance": f"/rebalance?id={rebalance['rebalance_id']}",
         "member": "/member?" + urlencode({"member": member["member_id"]}),

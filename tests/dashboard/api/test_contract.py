@@ -26,6 +26,8 @@ ADDRESSES = {
     },
     "/api/v1/search": "/api/v1/search?q=orders",
     **{f"/api/v1/{name}": f"/api/v1/{name}?{OF_GROUP}" for name in ("timeline", "progress", "group-advice")},
+    "/api/v1/lag": f"/api/v1/lag?{OF_GROUP}",
+    "/api/v1/topic": "/api/v1/topic?cluster=c1&topic=orders",
     "/api/v1/rebalances/{rebalance_id}": f"/api/v1/rebalances/{THIRD}",
 }
 

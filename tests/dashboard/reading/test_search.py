@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from fastapi.testclient import TestClient
 
 from dashboard.pages.search_page import address_of
 from dashboard.reading.questions import Reading
 from dashboard.reading.search import LONGEST, search
+from streaming.settings.locations import location_of
+from tests.browser.day_tables import T0, write_rows
 from tests.dashboard.hostile import HOSTILE
 from tests.streaming.views.story import THIRD
 
@@ -65,3 +69,13 @@ def test_a_text_that_is_no_name_is_refused(client: TestClient, path: str) -> Non
     answers = [client.get(path, params={"q": "x" * length}) for length in (LONGEST, LONGEST + 1, 5_000)]
     assert [answer.status_code for answer in answers] == [200, 400, 400]
     assert all("at most 200 characters" in answer.text for answer in answers[1:])
+
+
+def test_a_queue_that_no_group_ever_owned_is_found_by_its_topic(tmp_path: Path) -> None:
+    topic = {"cluster": "c", "topic": "lone", "queue_count": 2, "valid_from": T0}
+    write_rows(
+        tmp_path, "topics", [topic | {"queues": [{"broker": None, "queue_id": n, "racks": []} for n in range(2)]}]
+    )
+    reading = Reading.once(location_of(str(tmp_path)))
+    assert [(hit.kind, hit.id, hit.cluster) for hit in search(reading, "lone-1", 9)] == [("queue", "lone-1", "c")]
+    assert search(reading, "lone-2", 9) == []
