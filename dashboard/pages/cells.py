@@ -328,7 +328,7 @@ def _compared(cell: Cell) -> str:
 
 
 def _lag_age(cell: Cell) -> str:
-    is_at_risk = cell.row["deleted_in_ms"] is not None
+    is_at_risk = cell.row.get("deleted_in_ms") is not None
     note = f' <small class="note">deleted {escape(deleted_in_text(cell.row))}</small>' if is_at_risk else ""
     return f"{escape(lag_age_text(cell.row))}{note}"
 
