@@ -201,7 +201,7 @@ def test_pages_depend_on_the_tables_that_they_read(client: TestClient) -> None:
 
     assert depends("/job") == set(TABLES)
     assert depends("/group?cluster=c1&group=orders") == set(TABLES) - {"rejected_events"}
-    assert depends("/member?member=b") == {"members", "assignments", "annotations"}
+    assert depends("/member?member=b") == {"members", "assignments", "annotations", "findings"}
     assert depends("/questions/open-findings") == {"findings"}
     assert depends("/") == {"groups", "findings", "rebalances", "topics"}
 

@@ -102,7 +102,8 @@ def sparse(tmp_path_factory: pytest.TempPathFactory, settings: Dashboard) -> Rea
     return Reading.of(root, settings)
 
 
-@pytest.mark.parametrize("name", LISTINGS)
+# What is advised is no table: it is judged from the rows of a replay.
+@pytest.mark.parametrize("name", sorted(LISTINGS.keys() - {"advice"}))
 @pytest.mark.parametrize("sign", ["", "-"])
 def test_cursors_lead_over_rows_with_nulls_and_over_equal_rows(
     sparse: Reading, monkeypatch: pytest.MonkeyPatch, name: str, sign: str
