@@ -99,7 +99,8 @@ def show_groups(
         with answering():
             reading = Reading.once(settings.job.tables, widespread=settings.widespread)
             require_present(reading.tables, cluster)
-            rows = rows_of(reading, "groups", chosen, sort="cluster")
+            # Advice is judged anew by each command: 10,000 groups take seconds.
+            rows = rows_of(reading, "groups", chosen, sort="cluster", is_whole=wide or as_json)
             nothing = "" if rows else nothing_to_list(reading, cluster)
         show(rows, group_columns(), nothing, as_json=as_json, is_wide=wide, cluster=cluster)
         _warn_if_blind(reading, cluster)

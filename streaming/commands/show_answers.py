@@ -33,13 +33,20 @@ def opened(tables: str | None, config: Path | None, cluster: str | None, group: 
 
 
 def rows_of(
-    reading: Reading, listing: str, chosen: Mapping[str, str | int | None], *, sort: str = "", limit: int | None = None
+    reading: Reading,
+    listing: str,
+    chosen: Mapping[str, str | int | None],
+    *,
+    sort: str = "",
+    limit: int | None = None,
+    is_whole: bool = True,
 ) -> list[Row]:
     """Return rows of a listing, as in the API.
 
     Args:
         chosen: Parameters of the listing; times in epoch ms; None or empty for any.
         sort: One of the listing's orders; empty for its default. limit: None for no limit.
+        is_whole: False to leave out what the listing adds to the rows.
     """
     from dashboard.reading.listing_query import BadQuestionError, piece
     from dashboard.reading.listings import LISTINGS
@@ -49,7 +56,7 @@ def rows_of(
     texts = {name: time_text(value) if isinstance(value, int) else str(value or "") for name, value in chosen.items()}
     try:
         most = ALL_ROWS if limit is None else limit
-        return piece(reading, LISTINGS[listing], texts, sort=sort, limit=most, is_whole=True).rows
+        return piece(reading, LISTINGS[listing], texts, sort=sort, limit=most, is_whole=is_whole).rows
     except BadQuestionError as error:
         raise typer.BadParameter(str(error)) from error
 

@@ -109,8 +109,8 @@ SAME = {
 }
 # Keys that only one of both has, with the reason; there are none.
 ONLY_IN_ONE: dict[str, dict[str, str]] = {name: {} for name in SAME}
-# People read these on pages, and by the ready questions.
-WITHOUT_COMMAND = {"rejected-events", "group-minutes", "queue-progress"}
+# People read these on pages, and by the ready questions; `advise` is a command of its own kind.
+WITHOUT_COMMAND = {"rejected-events", "group-minutes", "queue-progress", "advice"}
 OF_ALL = {"--tables", "--config", "--wide", "--json", "--all"}
 MANY = "10000"
 

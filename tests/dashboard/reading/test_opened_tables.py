@@ -15,7 +15,8 @@ from streaming.tables import location
 from streaming.tables.arrow_rows import to_arrow
 from streaming.tables.delta_rs_table import DeltaRsTable
 from streaming.tables.errors import NoTablesError
-from streaming.tables.schema import GROUPS, TABLES
+from streaming.tables.replay_tables import EVERY_TABLE
+from streaming.tables.schema import GROUPS
 from streaming.tables.writer import Mark
 from streaming.views import reader
 from tests.streaming.tables.signs import leave_recording_sign
@@ -38,7 +39,7 @@ def test_each_table_is_opened_once_and_only_what_is_read(tmp_path: Path, monkeyp
     assert (len(tables.rows("groups")), tables.row_count("groups")) == (1, 1)
     assert (tables.row_count("topics"), tables.size("topics")["version"]) == (0, None)
     assert opened == ["groups", "topics"]
-    assert set(tables.versions) == set(TABLES)
+    assert set(tables.versions) == set(EVERY_TABLE)
 
 
 def test_liveness_is_read_once(tmp_path: Path) -> None:
