@@ -35,7 +35,7 @@ def _surplus(recorded: Row) -> str:
     idle = recorded.get("lasting_idle_members")
     if not idle:
         return ""
-    return f" {count(idle, 'member')} had no queue for 95 % of that time: fewer would do as well, or more queues."
+    return f" {count(idle, 'member')} had no queue for 95 % of that time: the group would do as well without."
 
 
 def no_advice_text(found: GroupAdvice) -> str:
