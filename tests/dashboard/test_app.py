@@ -167,6 +167,8 @@ def test_pages_import_no_pandas_which_would_take_a_third_of_a_second(story_table
     paths = ["/", f"/group?{group}=orders", "/rebalances?since=0", "/member?member=b", "/members", "/findings"]
     paths += ["/rejected-events", "/job", "/questions/most-rebalances", f"/api/v1/timeline?{group}_id=orders"]
     paths += [f"/api/v1/progress?{group}_id=orders", "/api/v1/assignments", "/api/v1/groups", "/api/v1/churn"]
+    paths += ["/topic?cluster=c1&topic=orders", f"/api/v1/lag?{group}_id=orders", "/advice", "/replays"]
+    paths.append(f"/what-if?{group}=orders&add=1")
     command = [sys.executable, "-c", _VISITS, str(story_tables), *paths]
     found = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
     assert found == ["200 False"] * len(paths)
