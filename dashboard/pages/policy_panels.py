@@ -64,7 +64,8 @@ _MEASURES: Final[Sequence[tuple[str, str, Callable[[float], str]]]] = (
 def panels_of_group(figures: Sequence[Row]) -> list[Panel]:
     """Return a panel for each policy of a group, those that stop fewest queues first; ``figures``: see replay_groups.
 
-    Queue-pause is estimated in each, also as recorded: queues that stood still times the median of one.
+    Queue-pause is estimated in each, also as recorded: queues that stood still times the median of one, and what they
+    stand still while rebalances wait for silent members.
     """
     recorded = next((row for row in figures if row["policy"] is None and row["rebalances"] is not None), None)
     if recorded is None:
@@ -107,7 +108,7 @@ def _partly(row: Row) -> str:
 
 def _estimated(row: Row, each: float | None) -> Row:
     stopped = row["queues_stopped"]
-    pause = None if each is None or stopped is None else stopped * each
+    pause = None if each is None or stopped is None else stopped * each + (row.get("waiting_pause_ms") or 0)
     return {name: row[name] for name in ("rebalances", "queues_moved", "spread")} | {"pause": pause}
 
 

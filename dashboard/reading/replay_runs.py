@@ -14,12 +14,15 @@ from streaming.tables.schema import Row
 _SUMS = """
 with recorded as (select * from figures where policy is null and rebalances is not null)
 select f.policy, avg(f.spread) as spread, avg(r.spread) as recorded_spread,
-    case when count(f.queues_stopped) = count(*) then sum(f.queues_stopped * r.move_pause_ms)::bigint end as pause,
+    case when count(f.queues_stopped) = count(*)
+        then sum(f.queues_stopped * r.move_pause_ms + coalesce(f.waiting_pause_ms, 0))::bigint end as pause,
     sum(r.queues_stopped * r.move_pause_ms)::bigint as recorded_pause
 from figures as f join recorded as r using (cluster, group_id)
 where f.policy is not null and f.rebalances is not null group by f.policy
 """
-_COLUMNS = ("cluster", "group_id", "policy", "rebalances", "queues_stopped", "spread", "move_pause_ms")
+_COLUMNS = (
+    *("cluster", "group_id", "policy", "rebalances", "queues_stopped", "waiting_pause_ms", "spread", "move_pause_ms"),
+)
 
 
 def replay_runs(reading: Reading, replay_id: str = "") -> list[Row]:
@@ -38,7 +41,8 @@ def replay_runs(reading: Reading, replay_id: str = "") -> list[Row]:
 def run_sums(reading: Reading, run: Row) -> list[Row]:
     """Return the sums of a replay by policy, with what they lack: spread, and queue-pause estimated alike in each.
 
-    ``pause`` and ``recorded_pause`` are queues that stood still times the median of one, in groups where it is known.
+    ``pause`` and ``recorded_pause`` are queues that stood still times the median of one, in groups where it is known;
+    ``pause`` also has what they stand still while rebalances wait for silent members.
     """
     name = run["replay_id"]
 
