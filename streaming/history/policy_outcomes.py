@@ -262,26 +262,30 @@ def estimated(each: Measured | None, number: int | None, more: int = 0) -> int |
     return None if each is None or number is None else round(each.times(number).middle) + more
 
 
-def _lasting_idle(rows: Sequence[Row]) -> int | None:
-    known = [
-        (row["idle_members"], after["event_time"] - row["event_time"])
+def _spans(rows: Sequence[Row], name: str) -> list[tuple[float, int]]:
+    """Return the values of a figure, as far as it is known, each with how long it lasted."""
+    return [
+        (float(row[name]), after["event_time"] - row["event_time"])
         for row, after in itertools.pairwise(rows)
-        if row["idle_members"] is not None
+        if row[name] is not None
     ]
-    needed = math.ceil(LASTING * (rows[-1]["event_time"] - rows[0]["event_time"])) if rows else 0
-    for idle, _ in sorted(known, reverse=True):
-        if needed and sum(span for number, span in known if number >= idle) >= needed:
+
+
+def _lasting_idle(rows: Sequence[Row]) -> int | None:
+    """Return how many members at least had no queue for nearly all of the time; None if that is not known."""
+    left_ms = LASTING * (rows[-1]["event_time"] - rows[0]["event_time"]) if rows else 0
+    if not left_ms:
+        return None
+    for idle, span_ms in sorted(_spans(rows, "idle_members"), reverse=True):
+        left_ms -= span_ms
+        if left_ms <= 0:
             return int(idle)
     return None
 
 
 def _mean(rows: Sequence[Row], name: str) -> float | None:
     """Return the mean of a figure over the time from the first to the last rebalance, as far as it is known."""
-    known: list[tuple[float, int]] = [
-        (float(row[name]), after["event_time"] - row["event_time"])
-        for row, after in itertools.pairwise(rows)
-        if row[name] is not None
-    ]
+    known = _spans(rows, name)
     total = sum(span for _, span in known)
     if total:
         return math.fsum(figure * span for figure, span in known) / total
