@@ -13,13 +13,14 @@ from starlette.types import Scope
 
 from dashboard.api.answers import PlainJson
 from dashboard.api.contract import ERRORS
+from dashboard.reading.group_detail import current_members, offsets_of
 from dashboard.reading.known_time import UnknownError
 from dashboard.reading.listing_query import piece, plain_rows
-from dashboard.reading.listings import GROUPS, MEMBERS
+from dashboard.reading.listings import GROUPS
 from dashboard.reading.overview import clusters
-from dashboard.reading.questions import ALL_ROWS, Reading
+from dashboard.reading.questions import Reading
 from streaming.tables.errors import NotFoundError
-from streaming.views.progress import groups_of_topic, progress
+from streaming.views.progress import groups_of_topic
 
 
 class EncodedPathRoute(APIRoute):
@@ -136,8 +137,7 @@ def _status(request: Request, cluster: str, group: str, *, is_full: bool) -> Res
 
 def _progress(reading: Reading, group: dict[str, Any]) -> list[dict[str, Any]]:
     """Return each queue of a group, with each of its owners and its offsets as last written."""
-    chosen = {"cluster": group["cluster"], "group_id": group["group_id"], "open": "yes"}
-    return progress(reading.tables, group, piece(reading, MEMBERS, chosen, limit=ALL_ROWS).rows)
+    return offsets_of(reading, group, current_members(reading, group["cluster"], group["group_id"]))
 
 
 def _partition(row: dict[str, Any]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from dashboard.api.contract import ERRORS
 from dashboard.reading.activity import fleet
 from dashboard.reading.churn import churn, churn_rows
 from dashboard.reading.cluster_rows import cluster_rows
-from dashboard.reading.group_detail import current_members
+from dashboard.reading.group_detail import current_members, offsets_of
 from dashboard.reading.group_timeline import timeline
 from dashboard.reading.job_facts import delays
 from dashboard.reading.known_time import job_rows, present_rows
@@ -29,7 +29,6 @@ from dashboard.reading.time_range import TimeRange
 from dashboard.reading.topic_detail import topic_detail
 from streaming.tables.schema import Row
 from streaming.views.name_checks import one_group
-from streaming.views.progress import progress
 
 
 def check_parameters(request: Request) -> None:
@@ -186,7 +185,7 @@ def offsets_of_group(
     """Return how far a group has come in each queue; lag is to be trusted where ``lag_reliable`` is true."""
     reading = _reading(request)
     found = one_group(reading.tables, group_id, cluster)
-    rows = progress(reading.tables, found, current_members(reading, cluster, group_id))
+    rows = offsets_of(reading, found, current_members(reading, cluster, group_id))
     return _rows(rows, "progress", format)
 
 

@@ -9,7 +9,7 @@ from pydantic import Field
 from dashboard.mcp.arguments import AnyGroup, At, Cluster, Group, Limit
 from dashboard.mcp.source import Source, time_of
 from dashboard.mcp.tool_answer import Document, Listed, ToolAnswer, picked
-from dashboard.reading.group_detail import current_members
+from dashboard.reading.group_detail import current_members, offsets_of
 from dashboard.reading.known_time import nothing_to_list
 from dashboard.reading.listings import FINDINGS, GROUPS, MEMBERS
 from dashboard.reading.objectives import evaluate
@@ -20,7 +20,6 @@ from streaming.views.group_state_texts import is_under_way
 from streaming.views.lag_ages import group_lag_text
 from streaming.views.members import departures, with_current_assignment
 from streaming.views.name_checks import member_named, one_group
-from streaming.views.progress import progress
 
 _GROUP = (
     *("cluster", "group_id", "system", "health", "state", "finding_kinds", "members", "queues", "unassigned_queues"),
@@ -208,7 +207,7 @@ class GroupTools:
         named, of_group = self._source.group(group, cluster)
         row = one_group(self._reading.tables, of_group, named)
         present = with_current_assignment(row, current_members(self._reading, named, of_group))
-        rows = progress(self._reading.tables, row, present)
+        rows = offsets_of(self._reading, row, present)
         rows.sort(key=lambda queue: -1 if queue["lag"] is None or queue["is_left_over"] else queue["lag"], reverse=True)
         where = {"cluster": named, "group_id": of_group}
         findings = self._source.piece(FINDINGS, {**where, "open": "yes"}, limit)

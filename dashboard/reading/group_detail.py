@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
+
+import msgspec
 
 from dashboard.reading.listing_query import Piece, piece
 from dashboard.reading.listings import AUDITS, FINDINGS, GROUPS, MEMBERS, REBALANCES
@@ -12,6 +15,8 @@ from streaming.views.group_sources import group_sources
 from streaming.views.members import with_current_assignment
 from streaming.views.name_checks import one_group
 from streaming.views.progress import progress
+
+_OFFSETS_FROM = ("queue_progress", "groups", "members", "assignments", "topics")
 
 
 class GroupDetail(NamedTuple):
@@ -34,6 +39,21 @@ class GroupDetail(NamedTuple):
     source: str | None
 
 
+def offsets_of(reading: Reading, group: Row, members: Sequence[Row]) -> list[Row]:
+    """Return a group's ``progress``, computed once for each version of the tables.
+
+    Args:
+        group: Its row in ``groups``. members: Its current ones.
+    """
+
+    def compute() -> bytes:
+        return msgspec.json.encode(progress(reading.tables, group, members))
+
+    key = ("offsets", group["cluster"], group["group_id"])
+    found: list[Row] = msgspec.json.decode(reading.kept(key, _OFFSETS_FROM, compute))
+    return found
+
+
 def group_detail(reading: Reading, name: str, cluster: str | None = None, *, last: int, most: int) -> GroupDetail:
     """Return one group.
 
@@ -52,7 +72,7 @@ def group_detail(reading: Reading, name: str, cluster: str | None = None, *, las
     return GroupDetail(
         group=group,
         members=present,
-        progress=progress(reading.tables, group, present),
+        progress=offsets_of(reading, group, present),
         rebalances=piece(reading, REBALANCES, of_group, limit=last),
         audits=piece(reading, AUDITS, of_group, limit=last),
         findings=piece(reading, FINDINGS, {**of_group, "open": "yes"}, limit=most),

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from dashboard.reading.group_detail import current_members
+from dashboard.reading.group_detail import current_members, offsets_of
 from dashboard.reading.known_time import known_end
 from dashboard.reading.listing_query import plain_rows
 from dashboard.reading.questions import Reading
@@ -22,7 +22,6 @@ from dashboard.reading.window import DAY_MS, MINUTE_MS, last_day
 from streaming.tables.schema import Row
 from streaming.views.lag_ages import ages_of
 from streaming.views.name_checks import one_group
-from streaming.views.progress import progress
 from streaming.views.reader import Within
 from streaming.views.related_findings import SOURCE_SILENT
 from udfs.model.arrays import Int64
@@ -212,7 +211,7 @@ def _still(reading: Reading, cluster: str, groups: Sequence[str], since_ms: int,
     rows = []
     for name in groups:
         group = one_group(reading.tables, name, cluster)
-        for row in progress(reading.tables, group, current_members(reading, cluster, name)):
+        for row in offsets_of(reading, group, current_members(reading, cluster, name)):
             at = max(row["committed_at"] or 0, row["end_at"] or 0)
             if 0 < at < since_ms and topic in (None, row["topic"]):
                 rows.append(row | {"event_time": at})

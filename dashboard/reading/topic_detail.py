@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
+from dashboard.reading.group_detail import current_members, offsets_of
 from dashboard.reading.lag_history import MOST_GROUPS, end_rates
 from dashboard.reading.listing_query import plain_rows
 from dashboard.reading.overview import overview
@@ -13,7 +14,7 @@ from dashboard.reading.time_range import TimeRange
 from streaming.tables.schema import Row
 from streaming.terminal.format import queue_name
 from streaming.views.name_checks import one_group, require_topic
-from streaming.views.progress import progress, recent_rows
+from streaming.views.progress import recent_rows
 from udfs.model.systems import SYSTEMS
 
 Queue: TypeAlias = tuple[str | None, int]
@@ -132,9 +133,7 @@ def _readers(reading: Reading, cluster: str, topic: str) -> list[Row]:
 
 def _commits(reading: Reading, cluster: str, name: str, topic: str) -> list[Row]:
     group = one_group(reading.tables, name, cluster)
-    where = {"cluster": cluster, "group_id": name}
-    members = reading.tables.rows("members", where=where, keep=lambda found: found["left_at"].is_null())
-    rows = progress(reading.tables, group, members)
+    rows = offsets_of(reading, group, current_members(reading, cluster, name))
     return [row | {"queue": queue_name(topic, row["broker"], row["queue_id"])} for row in rows if row["topic"] == topic]
 
 
