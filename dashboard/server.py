@@ -34,11 +34,9 @@ class DashboardServer:
         metrics, widespread: The sections of these names; None for their defaults.
         alerts: The alerts that this process sends; None if it sends none.
         near, hook, tools: See ``create_app``; addresses are those of this server where no other is set.
-        must_exist: False if the job that writes the tables may start later.
 
     Raises:
         SetupError: The address cannot be used, or is reachable from elsewhere without a token.
-        NoTablesError: There are no tables yet.
     """
 
     def __init__(
@@ -52,7 +50,6 @@ class DashboardServer:
         near: AnnotationSpans = DEFAULT_SPANS,
         hook: AnnotationHook | None = None,
         tools: ToolSettings | None = None,
-        must_exist: bool = True,
     ) -> None:
         require_token(settings.host, settings.token.get_secret_value(), "dashboard.host")
         self._socket = _listen(settings.host, settings.port)
@@ -72,7 +69,7 @@ class DashboardServer:
                 near=near,
                 hook=hook,
                 tools=tools,
-                must_exist=must_exist,
+                must_exist=False,  # the job that writes them may start later
             )
         except BaseException:
             self._socket.close()

@@ -93,10 +93,10 @@ def _pages(settings: Settings, job: Job) -> Iterator[None]:
 
     tables, chosen, widespread = settings.job.tables, settings.dashboard, settings.widespread
     try:
-        server = DashboardServer(tables, chosen, widespread=widespread, must_exist=False)
+        server = DashboardServer(tables, chosen, widespread=widespread)
     except SetupError:
         free = chosen.model_copy(update={"port": 0})
-        server = DashboardServer(tables, free, widespread=widespread, must_exist=False)
+        server = DashboardServer(tables, free, widespread=widespread)
     with server.in_background():
         sys.stderr.write(f"pages: {server.url}\n")
         job.status.pages = server.url

@@ -57,7 +57,6 @@ def serve(
             near=near,
             hook=hook,
             tools=ToolSettings.of(settings),
-            must_exist=False,
         )
     # The server passes a signal on to the previous handler: alerts finish sending, and then the process ends.
     stop = StopRequest()
