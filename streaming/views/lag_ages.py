@@ -8,6 +8,7 @@ is beyond it. A queue has a row for each span in which it moved, so its end did 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -18,6 +19,7 @@ from streaming.tables.schema import Row
 from streaming.terminal.format import counted, span_text
 from streaming.views.reader import Reader, Within
 from udfs.model.arrays import Int64
+from udfs.model.log_pace import STARTS_OF_PACE, LogPace
 from udfs.model.observations import UNKNOWN
 from udfs.packets.progress_columns import Booleans
 
@@ -29,8 +31,6 @@ HISTORY_MS = 86_400_000
 _READ_WITHIN_MS = 60_000
 _NO_END = (UNKNOWN,) * 3
 _COLUMNS = ("topic", "broker", "queue_id", "event_time", "end_offset", "end_at", "start_offset")
-# As for the finding: three starts show how fast a log's start moves, unless it has not moved for so many times as long.
-_STARTS_OF_PACE, _QUIET_AFTER = 3, 3
 
 
 class LagAge(NamedTuple):
@@ -156,14 +156,11 @@ class LogStarts:
             return None
         if self._current > offset:
             return 0
-        starts = sorted(self._since.items())[-_STARTS_OF_PACE:]
-        if len(starts) < _STARTS_OF_PACE:
+        starts = [(at, start) for start, at in sorted(self._since.items(), reverse=True)][:STARTS_OF_PACE]
+        if any(at <= earlier for (at, _), (earlier, _) in pairwise(starts)):
             return None
-        (_, first_at), (before, before_at), (start, moved_at) = starts
-        between, quiet = moved_at - before_at, known_ms - moved_at
-        if not first_at < before_at < moved_at or quiet > _QUIET_AFTER * between:
-            return None
-        return max(0, moved_at + round((offset - start) * max(between, quiet) / (start - before)) - known_ms)
+        pace = LogPace.of(starts, known_ms)
+        return None if pace is None else pace.left_ms(offset, known_ms)
 
 
 class _History:

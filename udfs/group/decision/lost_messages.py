@@ -32,13 +32,9 @@ from udfs.group.state.state_machine import GroupKind
 from udfs.group.state.view import GroupView
 from udfs.model.clients import on_host
 from udfs.model.finding_names import FindingNames, NamedQueue
+from udfs.model.log_pace import STARTS_OF_PACE, LogPace
 from udfs.model.observations import NearQueue, Newest
 from udfs.model.stall_rule import StallRule
-
-# Three starts of a log are two deletions and the start before them: the least that shows how fast it moves.
-_STARTS_OF_PACE = 3
-# A log whose start has not moved for so many times as long as between its last two moves is not about to delete.
-_QUIET_AFTER = 3
 
 
 def next_retention_look(view: GroupView) -> int | None:
@@ -165,7 +161,7 @@ def _lost(view: GroupView, queue: NearQueue, newest: Newest, at: int, *, is_open
     if read is None or not _is_passed(view, newest):
         return None
     since = min(time for time, start in newest.starts if start > read[1])
-    has_older = any(start <= read[1] for _, start in newest.starts) or len(newest.starts) < _STARTS_OF_PACE
+    has_older = any(start <= read[1] for _, start in newest.starts) or len(newest.starts) < STARTS_OF_PACE
     # Where all remembered starts are beyond it, older ones may be, too: then the commit must have stood for as long.
     if not is_open and at < (since if has_older else min(since, _moved_at(newest, read[0]))) + COMMIT_INTERVAL_MS:
         return None
@@ -180,18 +176,15 @@ def _moved_at(newest: Newest, committed_at: int) -> int:
 
 
 def _at_risk(view: GroupView, queue: NearQueue, newest: Newest, at: int) -> MessagesAtRisk | None:
-    read, starts = _read_up_to(view, newest), newest.starts
-    if read is None or newest.end is None or len(starts) < _STARTS_OF_PACE:
+    read, pace = _read_up_to(view, newest), LogPace.of(newest.starts, at)
+    if read is None or newest.end is None or pace is None:
         return None
-    (moved_at, start), (before_at, before), _ = starts
-    waiting, kept, quiet = newest.end[1] - read[1], newest.end[1] - start, at - moved_at
-    if waiting <= 0 or not 0 <= read[1] - start < view.config.retention_risk_share * kept:
+    waiting, kept = newest.end[1] - read[1], newest.end[1] - pace.start
+    if waiting <= 0 or not 0 <= read[1] - pace.start < view.config.retention_risk_share * kept:
         return None
-    span = max(moved_at - before_at, quiet)
-    if quiet > _QUIET_AFTER * (moved_at - before_at) or _is_faster(newest, (start - before) / span, at):
+    if _is_faster(newest, pace.offsets / pace.span_ms, at):
         return None
-    left_ms = max(0, moved_at + round((read[1] - start) * span / (start - before)) - at)
-    return MessagesAtRisk(_named(view, queue), waiting, read[1], start, left_ms)
+    return MessagesAtRisk(_named(view, queue), waiting, read[1], pace.start, pace.left_ms(read[1], at))
 
 
 def _is_faster(newest: Newest, pace: float, at: int) -> bool:
