@@ -7,9 +7,8 @@ from typing import Any
 
 from streaming.machine.clock import now_ms
 from streaming.tables.schema import Row
-from streaming.views.wished_changes import NEEDS_SETTINGS
+from streaming.views.wished_changes import strategies_of
 from udfs.model.systems import SYSTEMS
-from udfs.strategies.registry import names
 
 
 def form_of(group: Row, values: Mapping[str, str] | None = None) -> dict[str, Any]:
@@ -18,13 +17,12 @@ def form_of(group: Row, values: Mapping[str, str] | None = None) -> dict[str, An
     Args:
         group: Has cluster, group_id and system. values: The parameters of the address; none for an empty form.
     """
-    of_system = [each for each in names() if each.startswith(f"{group['system']}.") and each not in NEEDS_SETTINGS]
     return {
         "form": {
             "cluster": group["cluster"],
             "group": group["group_id"],
             "values": {name: text for name, text in (values or {}).items() if name not in ("cluster", "group")},
-            "strategies": [each.partition(".")[2] for each in of_system],
+            "strategies": strategies_of(group["system"]),
             "has_static": SYSTEMS[group["system"]].has_static_members,
             "computed_at": now_ms(),
         }

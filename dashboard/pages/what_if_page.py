@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Final, NamedTuple
 
@@ -18,10 +17,10 @@ from streaming.tables.errors import AmbiguousError, NotFoundError
 from streaming.tables.schema import Row
 from streaming.terminal.format import queues_text, span_of_time, time_text
 from streaming.views.foresight import Foresight, answer, compared, member_rows
-from streaming.views.foresight_texts import headline, lines, move_rows
+from streaming.views.foresight_texts import cost_lines, headline, move_rows
 from streaming.views.known_groups import FoundGroup, found_group, load_custom_strategies
 from streaming.views.name_checks import one_group
-from streaming.views.wished_changes import EVERY, Wish, mistakes_of
+from streaming.views.wished_changes import EVERY, Wish, mistakes_of, queues_of
 from udfs.model.config import CoreConfig
 
 router = APIRouter(include_in_schema=False, dependencies=[Depends(check_parameters)])
@@ -31,7 +30,6 @@ MOST_ADDED: Final = 1_000
 MOST_NAMED: Final = 100
 # Each table shows at most so many rows; the command with --wide has all.
 ROWS: Final = 200
-_QUEUES: Final = re.compile(r"(.+)=([0-9]{1,7})")
 _Names = Annotated[str, Query(max_length=20_000)]
 
 
@@ -58,7 +56,7 @@ class _Asked(NamedTuple):
         """Return the change.
 
         Raises:
-            BadQuestionError: It makes no sense.
+            BadQuestionError, NotFoundError: It makes no sense.
         """
         wish = Wish(
             add=self.add,
@@ -66,7 +64,7 @@ class _Asked(NamedTuple):
             remove=_listed("remove", self.remove),
             hosts=_listed("lose_host", self.lose_host),
             racks=_listed("lose_rack", self.lose_rack),
-            queues=_queues_of(self.queues),
+            queues=queues_of(_listed("queues", self.queues)),
             strategy=None if self.strategy in ("", EVERY) else self.strategy,
             at_once=self.at_a_time if self.rolling_restart else 0,
             is_static=self.static,
@@ -152,7 +150,6 @@ def _every(found: FoundGroup, wish: Wish, core: CoreConfig) -> dict[str, Any]:
 
 def _answer(given: Foresight, when: str) -> dict[str, Any]:
     members, moves, prediction = member_rows(given), move_rows(given), given.prediction
-    said = [line for line in lines(given) if not line.startswith(("Idle: ", "Spread: "))]
     return {
         "given": {
             "headline": headline(given, when),
@@ -170,7 +167,7 @@ def _answer(given: Foresight, when: str) -> dict[str, Any]:
             "changed": sum(row["before"] != row["after"] for row in members),
             "moves": moves[:ROWS],
             "move_count": len(moves),
-            "lines": [line for line in said if not line.startswith(("Assumed: ", "In doubt: "))],
+            "lines": cost_lines(given),
             "assumes": given.assumes,
         },
         "doubts": given.found.doubts,
@@ -202,16 +199,6 @@ def _listed(name: str, text: str) -> tuple[str, ...]:
     found = tuple(part.strip() for part in text.split(",") if part.strip())
     if len(found) > MOST_NAMED:
         raise BadQuestionError(f"{name}: at most {MOST_NAMED} names here, not {len(found)}")
-    return found
-
-
-def _queues_of(text: str) -> dict[str, int]:
-    found: dict[str, int] = {}
-    for each in _listed("queues", text):
-        parts = _QUEUES.fullmatch(each)
-        if parts is None:
-            raise BadQuestionError(f"--queues is TOPIC=N, e.g. orders=24, not {each[:50]!r}")
-        found[parts[1]] = int(parts[2])
     return found
 
 

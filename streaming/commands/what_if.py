@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 import textwrap
 from contextlib import redirect_stdout
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
     from streaming.terminal.output import Shown
     from streaming.views.foresight import Comparison, Foresight
 
-_QUEUES = re.compile(r"(.+)=([0-9]{1,7})")
 # Members, and moves, that are listed without --wide.
 _SHOWN = 20
 
@@ -121,13 +119,13 @@ def what_if(
 
 
 def _queues_of(texts: list[str]) -> dict[str, int]:
-    found: dict[str, int] = {}
-    for text in texts:
-        parts = _QUEUES.fullmatch(text)
-        if parts is None:
-            raise typer.BadParameter(f"--queues is TOPIC=N, e.g. orders=24, not {text!r}")
-        found[parts[1]] = int(parts[2])
-    return found
+    from streaming.tables.errors import NotFoundError
+    from streaming.views.wished_changes import queues_of
+
+    try:
+        return queues_of(texts)
+    except NotFoundError as error:
+        raise typer.BadParameter(str(error)) from error
 
 
 def _show(given: Foresight, at_ms: int | None, when: str, *, as_json: bool, is_wide: bool) -> None:

@@ -13,13 +13,12 @@ from streaming.history.group_rows import GroupRows
 from streaming.settings.model import duration_ms
 from streaming.settings.suggestions import did_you_mean
 from streaming.tables.errors import NotFoundError
+from streaming.views import wished_changes
 from streaming.views.known_groups import UnknowableError
-from streaming.views.wished_changes import NEEDS_SETTINGS, strategy_named
 from udfs.group.assignment.library_choice import COOPERATIVE
 from udfs.group.replay.policy import Policy
 from udfs.model.clients import host_of
 from udfs.model.systems import SYSTEMS, system_of
-from udfs.strategies.registry import names
 
 # By which strategy a group is decided under a protocol. The eager strategy with the balance of the cooperative one is
 # sticky; what coordinators of the newer protocol use by themselves is uniform.
@@ -82,8 +81,7 @@ def _unqualified(strategy: str | None) -> str | None:
 
 def strategies_of(rows: GroupRows) -> list[str]:
     """Return a policy for each strategy of the group's system that needs no settings."""
-    of_system = [name for name in names() if name.startswith(f"{rows.system}.") and name not in NEEDS_SETTINGS]
-    return [f"strategy={name.partition('.')[2]}" for name in of_system]
+    return [f"strategy={name}" for name in wished_changes.strategies_of(rows.system)]
 
 
 def _parts(text: str) -> list[str]:
@@ -117,7 +115,7 @@ def _meaningless(name: str, rows: GroupRows) -> str | None:
 
 
 def _strategy(policy: Policy, found: re.Match[str], rows: GroupRows) -> Policy:
-    return msgspec.structs.replace(policy, strategy=strategy_named(rows.system, found["strategy"]))
+    return msgspec.structs.replace(policy, strategy=wished_changes.strategy_named(rows.system, found["strategy"]))
 
 
 def _queues(policy: Policy, found: re.Match[str], rows: GroupRows) -> Policy:

@@ -57,13 +57,22 @@ def lines(given: Foresight) -> list[str]:
     """Return balance, standstill, costs, assumptions and doubts, a line each."""
     return [
         *_moves(given),
-        *_balance(given),
-        *_standstill(given),
-        f"Read twice: {_repeated(given)}",
-        f"Waiting: {_waiting(given)}",
+        f"Idle: {_named(given.before.idle)} before, {_named(given.after.idle)} after",
+        *_unowned(given),
+        f"Spread: {given.before.balance.spread} before, {given.after.balance.spread} after{_topics(given)}",
+        *_costs(given),
         *(f"Assumed: {sentence}" for sentence in given.assumes),
         *(f"In doubt: {sentence}" for sentence in given.found.doubts),
     ]
+
+
+def cost_lines(given: Foresight) -> list[str]:
+    """Return what moves, what loses its owner, and what that costs, a line each; the rest of ``lines`` left out."""
+    return [*_moves(given), *_unowned(given), *_costs(given)]
+
+
+def _costs(given: Foresight) -> list[str]:
+    return [*_standstill(given), f"Read twice: {_repeated(given)}", f"Waiting: {_waiting(given)}"]
 
 
 def _moves(given: Foresight) -> list[str]:
@@ -84,15 +93,9 @@ def _moves(given: Foresight) -> list[str]:
     return found
 
 
-def _balance(given: Foresight) -> list[str]:
-    before, after = given.before, given.after
-    idle = f"{_named(before.idle)} before, {_named(after.idle)} after"
-    found = [f"Idle: {idle}"]
-    if before.unassigned or after.unassigned:
-        names = [[queue_name(*queue) for queue in each.unassigned] for each in (before, after)]
-        found.append(f"Without an owner: {_named(names[0])} before, {_named(names[1])} after")
-    found.append(f"Spread: {before.balance.spread} before, {after.balance.spread} after{_topics(given)}")
-    return found
+def _unowned(given: Foresight) -> list[str]:
+    before, after = ([queue_name(*queue) for queue in each.unassigned] for each in (given.before, given.after))
+    return [f"Without an owner: {_named(before)} before, {_named(after)} after"] if before or after else []
 
 
 def _topics(given: Foresight) -> str:

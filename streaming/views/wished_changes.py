@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from streaming.settings.suggestions import did_you_mean
@@ -26,6 +27,8 @@ NEEDS_SETTINGS: Final = frozenset(
     {"rocketmq.CONFIG", "rocketmq.MACHINE_ROOM", "rocketmq.MACHINE_ROOM_NEARBY", "rocketmq.PINNED"}
 )
 
+_QUEUES: Final = re.compile(r"(.+)=([0-9]{1,7})")
+
 
 class Wish(NamedTuple):
     """A change as it was asked for.
@@ -45,6 +48,27 @@ class Wish(NamedTuple):
     strategy: str | None = None
     at_once: int = 0
     is_static: bool = False
+
+
+def strategies_of(system: str) -> list[str]:
+    """Return the strategies of a system that need no settings, without the system's name."""
+    of_system = [name for name in names() if name.startswith(f"{system}.") and name not in NEEDS_SETTINGS]
+    return [name.partition(".")[2] for name in of_system]
+
+
+def queues_of(texts: Iterable[str]) -> dict[str, int]:
+    """Return new numbers of queues by topic, each as people write it.
+
+    Raises:
+        NotFoundError: A text is not of this form.
+    """
+    found: dict[str, int] = {}
+    for text in texts:
+        parts = _QUEUES.fullmatch(text)
+        if parts is None:
+            raise NotFoundError(f"--queues is TOPIC=N, e.g. orders=24, not {text[:50]!r}")
+        found[parts[1]] = int(parts[2])
+    return found
 
 
 def mistakes_of(wish: Wish, *, is_compared: bool, at_a_time: int) -> list[str]:
