@@ -278,7 +278,13 @@ def _gaps(reading: Reading, cluster: str, span: TimeRange, end_ms: int) -> list[
     # A range up to now ends with the minute that is not over.
     if end_ms < span.until_ms - MINUTE_MS:
         found.append((end_ms, span.until_ms))
-    return sorted((max(begin, span.since_ms), min(end, span.until_ms)) for begin, end in found if begin < end)
+    merged: list[tuple[int, int]] = []
+    for begin, end in sorted((max(begin, span.since_ms), min(end, span.until_ms)) for begin, end in found):
+        if merged and begin <= merged[-1][1]:
+            merged[-1] = merged[-1][0], max(end, merged[-1][1])
+        elif begin < end:
+            merged.append((begin, end))
+    return merged
 
 
 def _marks(reading: Reading, cluster: str, groups: tuple[str, ...], span: TimeRange) -> list[Row]:

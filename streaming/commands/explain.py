@@ -96,6 +96,6 @@ def _report_span(
     with answering():
         found = group_story(reader, group, cluster, since_ms, until_ms, now, near)
     if as_json:
-        write_json_lines([found], TIMES | {"until", "dropped_before"})
+        write_json_lines([found], TIMES | {"dropped_before"})
     else:
         sys.stdout.write(story_text(found) + "\n")

@@ -24,7 +24,8 @@ _WATCH_EVERY_S = 2.0
 # Fields that are times in answers of commands and of the API: columns of tables, and values derived from them.
 TIMES = frozenset(
     {column.name for table in EVERY_TABLE.values() for column in table.columns if column.type == TIME}
-    | {"hour", "last_at", "newest_event", "at", "known_until", "since", "spans_dropped_before", "computed_at"}
+    | {"hour", "last_at", "newest_event", "at", "known_until", "since", "until"}
+    | {"spans_dropped_before", "computed_at"}
 )
 
 Render = Callable[[Any], str]

@@ -116,6 +116,7 @@ def test_what_is_not_known_of_a_silent_cluster_is_found_and_explained(walk: Walk
     # What is drawn ends with the knowledge: no row of the chart is later.
     rows = kept_page.evaluate("fetch(document.querySelector('[data-chart=lag]').dataset.source).then((r) => r.json())")
     assert rows["gaps"]
+    assert all(gap["since"] < gap["until"] for gap in rows["gaps"])
     assert max(row["at"] for row in rows["rows"]) < rows["gaps"][0]["since"]
 
 

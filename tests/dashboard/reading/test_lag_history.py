@@ -108,6 +108,19 @@ def test_silence_of_the_source_is_a_gap(history: Callable[..., LagHistory]) -> N
     assert minutes == {*range(1, 61)} - {*range(21, 31)}
 
 
+def test_two_findings_of_one_silence_are_one_gap(history: Callable[..., LagHistory]) -> None:
+    silent: Row = {"cluster": "c", "kind": "source_silent", "severity": "critical", "message": "m"}
+    spans = [("f", 20, 30), ("g", 21, 29), ("h", 40, 42)]
+    found = history(
+        [moved(9, 0, 0, 10)],
+        [
+            silent | {"finding_id": name, "opened_at": T0 + begin * MINUTE_MS, "closed_at": T0 + end * MINUTE_MS}
+            for name, begin, end in spans
+        ],
+    )
+    assert found.gaps == [(T0 + begin * MINUTE_MS, T0 + end * MINUTE_MS) for begin, end in ((20, 30), (40, 42))]
+
+
 def test_nothing_is_shown_beyond_what_is_known(history: Callable[..., LagHistory]) -> None:
     found = history([moved(9, 0, 0, 10)], until_minute=40)
     assert found.gaps == [(T0 + 40 * MINUTE_MS, T0 + 60 * MINUTE_MS)]
